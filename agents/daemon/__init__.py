@@ -1,3 +1,3 @@
-"""The host's agent."""
+"""Agent of a host, which runs its instances."""
 
 __version__ = "0.1.0"

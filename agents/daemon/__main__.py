@@ -1,4 +1,4 @@
-"""The command `berth-agent`: enrol a machine, run its agent, print a systemd unit, or run a simulated fleet."""
+"""Command `berth-agent`: enrol a machine, run its agent, print a systemd unit, run a simulated fleet."""
 
 import argparse
 import logging
@@ -128,7 +128,7 @@ def _enrol(options: argparse.Namespace) -> int:
         prefetch_images=not options.no_prefetch,
         image_gc_percent=options.image_gc_percent,
         release_key=options.release_key or "",
-        # Simulated GPUs mean a development machine: its disk is not set aside for renters.
+        # Simulated GPUs mean a development machine, whose disk should not be reserved for renters.
         sparse_disks=options.sparse_disks or bool(options.simulate_gpus),
     )
     reply = enrol(options.state_dir, wanted, options.token)

@@ -1,4 +1,7 @@
-"""The agent's loop: look, report, learn what should be, plan, act. Whatever was lost is repaired by the next turn."""
+"""Main loop of the agent: observe, report, receive the desired state, plan, act.
+
+Each pass starts from full states, so it repairs whatever an earlier one lost.
+"""
 
 import logging
 import threading
@@ -36,16 +39,16 @@ from agents.protocol.version import SUPPORTED
 
 logger = logging.getLogger(__name__)
 
-UNKNOWN_AFTER = 10.0  # seconds of the engine's silence after which its containers' phases are not vouched for
+UNKNOWN_AFTER = 10.0  # seconds without an answer from the engine after which phases are reported as unknown
 FACTS_EVERY = 30.0
-FRESH = 5.0  # a view this young is good enough while nothing says that it changed
-ASK_AGAIN = 1.0  # an engine that did not say who ended a container
-SOON = 0.2  # progress may wait this long, so that a start does not cost a report for each of its steps
+FRESH = 5.0  # age in seconds up to which a view of the engine is reused, if nothing says that it changed
+ASK_AGAIN = 1.0  # seconds until the engine is asked again who ended a container, if it did not say
+SOON = 0.2  # seconds that a report of progress may wait, so that a start does not cost one report per step
 
 
 @dataclass(frozen=True)
 class AgentComponents:
-    """What an agent is made of."""
+    """Components from which an agent is built."""
 
     link: Link
     runtime: Runtime
@@ -79,7 +82,7 @@ class Agent:
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
         self._look_wanted = True
-        self._desired: dict[str, DesiredInstance] | None = None  # None: not yet told since this start
+        self._desired: dict[str, DesiredInstance] | None = None  # None: not received since this start
         self._named: frozenset[str] = frozenset()
         self._newest: DesiredState | None = None
         self._answer: WaitAnswer | None = None
@@ -109,7 +112,11 @@ class Agent:
         self.parts.runtime.close()
 
     def run_once(self) -> None:
-        """One exchange, the work that follows from it, and a report of the outcome. Raises LinkError."""
+        """Sync once, do the work that follows, and report the outcome.
+
+        Raises:
+            LinkError: The control plane refused, or could not be reached.
+        """
         self._begin()
         self._exchange(self._look())
         beside = (self._crew, self.parts.self_tester, self.parts.operations)
@@ -119,12 +126,16 @@ class Agent:
         self._exchange(self._look())
 
     def ask(self) -> list[DesiredInstance]:
-        """One exchange and no work: what the market wants here. Raises LinkError."""
+        """Sync once without doing any work, and return the instances that the market wants here.
+
+        Raises:
+            LinkError: The control plane refused, or could not be reached.
+        """
         self._begin()
         return self.parts.link.sync(self._report(self._look(), full=True)).instances
 
     def stop(self) -> None:
-        """Leaves every container as it is."""
+        """End the loop; every container is left as it is."""
         self._stopped.set()
         self.parts.self_tester.cancel()
         self.parts.operations.cancel()
@@ -136,20 +147,25 @@ class Agent:
         self._refresh_facts()
 
     def _turn(self) -> bool:
-        """One pass; whether another should follow at once. Raises JournalLost."""
+        """Run one pass; return whether another one should follow at once.
+
+        Raises:
+            JournalLost: The journal on disk is not the one that this agent wrote.
+        """
         self.parts.journal.check()
         if self._facts_wanted:
             self._refresh_facts()
         heeded = self._heed_answer()
         view = self._look()
         if heeded and self._work(view):
-            return True  # done already: the exchange that is due anyway tells the outcome
+            return True  # done already: the sync that is due anyway reports the outcome
         if self._sync_due(view):
             try:
                 self._exchange(view)
             except LinkError as error:
                 self._hold_off(error)
-        # What was just learnt can change what is to be told without any work: an ended container that should be stopped is.
+        # The answer can change what is to be reported without any work: an ended container may now count as stopped by
+        # order.
         worked = self._work(view) or self._sync_due(view)
         if not worked and time.monotonic() - self._facts_at > FACTS_EVERY:
             self.parts.runtime.secure()
@@ -161,7 +177,7 @@ class Agent:
             self._revoked, self._newest = True, cut_off(self.parts, self._newest)
         delay = self._backoff.next_delay(error)
         self._sync_not_before = time.monotonic() + delay
-        if not self._stopped.is_set():  # `stop` cuts a request off on purpose
+        if not self._stopped.is_set():  # `stop` aborts a request on purpose
             logger.warning("%s; again in %.1f s", error, delay)
 
     def _note_engine(self) -> None:
@@ -169,17 +185,17 @@ class Agent:
         self._alarm.ring()
 
     def _note_self_test(self) -> None:
-        """It is over: what it measured belongs to the facts."""
+        """Have the facts refreshed, since a self-test that has ended may have measured some."""
         self._facts_wanted = True
         self._alarm.ring()
 
     def _held_gpus(self) -> frozenset[str]:
-        """The GPUs that instances should have by the newest desired state."""
+        """Return the GPUs that instances should have by the newest desired state."""
         running = [item for item in (self._desired or {}).values() if item.run == "running"]
         return frozenset(uuid for item in running for uuid in item.gpu_uuids)
 
     def _note_change(self, urgent: bool) -> None:
-        """A job ended (urgent) or got on."""
+        """Wake the loop, because a job ended (`urgent`) or made progress."""
         if urgent:
             self._note_engine()
         else:
@@ -194,8 +210,10 @@ class Agent:
         return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
 
     def _look(self) -> View:
-        """The present view, without asking while it is sure to be the same: the engine lets nobody look at a container
-        that it is just starting."""
+        """Return the present view, without asking the engine while the last one is sure to hold.
+
+        The engine blocks inspection of a container while it starts it.
+        """
         if not self._look_wanted and time.monotonic() - self._answered_at < FRESH:
             return View(self._containers, self._answered_at)
         self._look_wanted = False
@@ -248,7 +266,7 @@ class Agent:
         self._accept(desired, report, view)
 
     def _heed_answer(self) -> bool:
-        """Take up what came with the relay's answer; whether there was anything to do."""
+        """Apply the early order that came with the relay's answer; return whether there was anything to do."""
         answer, self._answer = self._answer, None
         if answer is None or self._newest is None or self._desired is None or self._revoked:
             return False
@@ -288,7 +306,7 @@ class Agent:
         self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
 
     def _work(self, view: View) -> bool:
-        """Begin what the plan says; whether something was already done."""
+        """Start what the plan says; return whether some of it is already done."""
         if self._desired is None:
             return False
         frozen = self._revoked or (self._newest is not None and self._newest.frozen)
@@ -296,7 +314,7 @@ class Agent:
         wanted = {**self._desired, **kept_from_running(entries, self._named)}
         self._crew.cancel_outdated({} if frozen else wanted)
         if frozen or view.age_s > 0:
-            return False  # nothing is known of the engine's present state, so nothing may be concluded
+            return False  # the engine's present state is unknown, so nothing may be concluded from it
         observed = Observed(
             containers=view.containers,
             entries=entries,
@@ -306,7 +324,7 @@ class Agent:
         return self._crew.begin(plan(wanted.values(), observed), view.seen_at)
 
     def _report(self, view: View, *, full: bool = False) -> Report:
-        """`full` adds what is not compared: facts that changed, and samples."""
+        """Return the report; `full` adds what is not compared, such as changed facts and samples."""
         entries, absent, own = self.parts.journal.entries(), self._crew.absent, by_instance(view.containers)
         named = self._named if self._desired is not None else remembered(entries, own)
         epoch = self._epochs.spoken(engine_answers=view.age_s == 0)
@@ -334,7 +352,7 @@ class Agent:
         )
 
     def _wait_for_changes(self) -> None:
-        """Hold a request at the relay between syncs, and have the loop sync whenever it answers."""
+        """Hold a request at the relay between syncs, and have the loop sync whenever it is answered."""
         backoff = Backoff()
         while (target := self._mailbox.take(self._stopped)) is not None:
             try:
@@ -344,7 +362,7 @@ class Agent:
                 delay = backoff.next_delay(error)
                 if not self._stopped.wait(delay):
                     logger.warning("%s; asked the control plane instead after %.1f s", error, delay)
-            self._mailbox.put(None)  # an older place to wait at would answer at once; the sync to come brings a new one
+            self._mailbox.put(None)  # the old counter would be answered at once; the next sync brings a new one
             self._sync_wanted = True
             self._alarm.ring()
         self.parts.link.close_waiting()

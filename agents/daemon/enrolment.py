@@ -1,4 +1,4 @@
-"""Makes a machine a host: one exchange with a one-use token."""
+"""Enrolment of a machine as a host, by one request with a one-use token."""
 
 import logging
 from contextlib import closing
@@ -30,14 +30,18 @@ class AlreadyEnrolled(Exception):
 
 
 class NotTheSameHost(Exception):
-    """The market took the machine for another host than the folder's: its containers belong to that one."""
+    """The market enrolled the machine as another host than the folder's, to which its containers belong."""
 
 
 def renew(state: Path, url: str, token: str) -> EnrolReply:
-    """Enrol the folder's host again under a new key, after its last was revoked. What the owner chose at first stays.
+    """Enrol the folder's host again under a new key, after its last was revoked; keep the other settings.
 
-    The new key is kept beside the old one until the market has taken it, so that trying again is the same request. Raises
-    NotEnrolled, NotTheSameHost, LinkError.
+    The new key is stored next to the old one until the market has accepted it, so that a retry is the same request.
+
+    Raises:
+        NotEnrolled: The folder holds no host.
+        NotTheSameHost: The market answered with another host.
+        LinkError: The market refused, or could not be reached.
     """
     chosen = config.load_config(state)
     key = config.load_or_make_key(state, config.NEXT_KEY_FILE)
@@ -50,7 +54,15 @@ def renew(state: Path, url: str, token: str) -> EnrolReply:
 
 
 def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
-    """Raises AlreadyEnrolled, EngineUnfit, LinkError, or what the container engine says."""
+    """Enrol this machine as a new host and store its configuration.
+
+    Raises:
+        AlreadyEnrolled: The folder holds a host already.
+        EngineUnfit: The container engine cannot keep a promise to renters.
+        EngineSilent: The container engine does not answer.
+        EngineRefused: The container engine refuses a query.
+        LinkError: The market refused, or could not be reached.
+    """
     if config.is_enrolled(state):
         raise AlreadyEnrolled(f"{state} is enrolled already: choose another folder, run it, or give it a --new-key.")
     key = config.load_or_make_key(state)
@@ -59,7 +71,7 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
         logger.warning("%s", NO_ADDRESS)
     chosen = replace(
         wanted,
-        gpu_seed=config.public_hex(key),  # simulated GPUs are the same ones at every start
+        gpu_seed=config.public_hex(key),  # keeps the simulated GPUs the same at every start
         address=address,
         behind_nat=not address,
         listen="::" if ":" in address and wanted.listen == AgentConfig.listen else wanted.listen,

@@ -1,4 +1,4 @@
-"""One host's agent as a process: it holds its folder and its engine, ends on signals, and starts anew as another version."""
+"""Process of one host's agent: it holds the folder and the engine, and ends or restarts on signals."""
 
 import errno
 import logging
@@ -26,7 +26,7 @@ _NOT_WRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
 
 @dataclass
 class _Hold:
-    """The folder and, on a real engine, the host's name there."""
+    """Hold on the folder and, with a real engine, on the host's claim there."""
 
     stop: Callable[[], None] = lambda: None
     taken: HostTaken | None = None
@@ -38,10 +38,19 @@ class _Hold:
 
 
 def run_host(state: Path, config: AgentConfig, *, once: bool) -> None:
-    """Run the agent until a signal ends it. SIGUSR1 ends it too and starts it anew from the program's own place: so another
-    version takes over.
+    """Run the agent until a signal ends it.
 
-    Raises FolderInUse, FolderCopied, HostTaken, EngineUnfit, FolderUnusable, and what the link and the engine say.
+    SIGUSR1 ends it too, and then executes the program again from its own path: so another version takes over.
+
+    Raises:
+        FolderInUse: Another agent runs from the folder.
+        FolderCopied: The folder is a copy.
+        FolderUnusable: The folder cannot be written.
+        HostTaken: The agent of another folder has this host's claim on the engine.
+        EngineUnfit: The container engine cannot keep a promise to renters.
+        EngineSilent: The container engine does not answer.
+        EngineRefused: The container engine refuses a query.
+        LinkError: With `once`, the control plane refused or could not be reached.
     """
     again = threading.Event()
     with _held(state, config) as hold:
@@ -59,11 +68,11 @@ def run_host(state: Path, config: AgentConfig, *, once: bool) -> None:
     if again.is_set():
         logger.info("starting anew")
         program, words = own_command()
-        os.execv(program, words)  # noqa: S606  (its own command line)
+        os.execv(program, words)  # noqa: S606 (its own command line)
 
 
 def stop_on_signals(stop: Callable[[], None]) -> None:
-    """SIGTERM and SIGINT end what runs here."""
+    """Call `stop` on SIGTERM and SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop())
 
@@ -77,8 +86,11 @@ def _start_anew_on_signal(agent: Agent, again: threading.Event) -> None:
 
 
 def own_command() -> tuple[str, list[str]]:
-    """What was typed to start this process. An installed program is found by its own path: a link there may lead to another
-    version by now, whose interpreter stands in its first line."""
+    """Return the program and arguments that started this process.
+
+    An installed program is found by its own path: a link there may lead to another version by now, whose
+    interpreter is in its first line.
+    """
     if sys.orig_argv[1:2] == ["-m"]:
         return sys.executable, sys.orig_argv
     return sys.argv[0], sys.argv

@@ -1,4 +1,4 @@
-"""Between the loop and the thread that waits at the relay: where to wait next."""
+"""Hand-over of the newest place to wait at, from the main loop to the waiting thread."""
 
 import threading
 
@@ -6,7 +6,7 @@ from agents.daemon.control_plane.http_client import WaitTarget
 
 
 class LatestValue:
-    """Where the loop leaves the newest place to wait at, and the waiter takes it, each once."""
+    """Holds the newest place to wait at; each is taken at most once."""
 
     def __init__(self) -> None:
         self._target: WaitTarget | None = None
@@ -18,7 +18,7 @@ class LatestValue:
             self._filled.notify()
 
     def take(self, stopped: threading.Event) -> WaitTarget | None:
-        """None once the agent is to stop."""
+        """Wait for a value and take it; None once the agent is to stop."""
         with self._filled:
             while self._target is None and not stopped.is_set():
                 self._filled.wait()

@@ -1,4 +1,4 @@
-"""The self-test on its owner's order, on this machine: the same checks, shown as they are made."""
+"""Self-test on the owner's command, on this machine, with its checks shown as they are made."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,7 +17,12 @@ MARKET_ASKS = "the market measures it with the running agent: press Test on the 
 
 
 def own_checks(state: Path, config: AgentConfig) -> Iterator[Check]:
-    """GPUs that an instance holds are not burdened. Raises EngineSilent or EngineRefused."""
+    """Yield the checks of this host; GPUs that an instance holds are left alone.
+
+    Raises:
+        EngineSilent: The container engine does not answer.
+        EngineRefused: The container engine refuses a query.
+    """
     probe = build_probe(config)
     with closing(build_runtime(state, config)) as runtime:
         if config.runtime == "simulated":
@@ -29,7 +34,7 @@ def own_checks(state: Path, config: AgentConfig) -> Iterator[Check]:
 
 
 def as_line(check: Check) -> str:
-    """One check, and what mends it where it failed. What only the market can judge is shown as measured."""
+    """Format one check, with its remedy if it failed; values that only the market evaluates as measured."""
     words = {True: "passed", False: "failed", None: "measured" if check.value is not None else "not made"}
     gpu = f" {check.gpu}" if check.gpu else ""
     told = f"{words[check.passed]:9}{check.id}{gpu}: {check.actual}"

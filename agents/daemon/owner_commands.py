@@ -1,4 +1,4 @@
-"""The commands by which a machine's owner looks after it: doctor, self-test, uninstall and upgrade."""
+"""Commands for the machine's owner: doctor, self-test, upgrade and uninstall."""
 
 import argparse
 import re
@@ -23,7 +23,7 @@ OWNER_FAULTS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack, Up
 
 
 def add_owner_commands(commands: Any) -> None:
-    """`commands` are argparse's subparsers."""
+    """Add the commands; `commands` are argparse's subparsers."""
     doctor = _added(commands, "doctor", "look for what keeps this machine from being a host", _doctor)
     doctor.add_argument("--url", default="", help="the market's address, before enrolment")
     doctor.add_argument("--ports", type=port_range, default=None, metavar="FIRST-LAST", help="for instances")
@@ -38,7 +38,11 @@ def add_owner_commands(commands: Any) -> None:
 
 
 def port_range(text: str) -> tuple[int, int]:
-    """Raises ArgumentTypeError."""
+    """Parse FIRST-LAST.
+
+    Raises:
+        ArgumentTypeError: The text is no range of unprivileged ports.
+    """
     first, _, last = text.partition("-")
     if not (first.isdecimal() and last.isdecimal() and 1024 <= int(first) <= int(last) <= 65535):  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text!r} is not FIRST-LAST between 1024 and 65535")
@@ -46,14 +50,22 @@ def port_range(text: str) -> tuple[int, int]:
 
 
 def percent(text: str) -> int:
-    """Raises ArgumentTypeError."""
+    """Parse a whole number of percent.
+
+    Raises:
+        ArgumentTypeError: The text is none between 1 and 100.
+    """
     if not (text.isdecimal() and 1 <= int(text) <= 100):  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of percent between 1 and 100")
     return int(text)
 
 
 def release_key(text: str) -> str:
-    """Raises ArgumentTypeError."""
+    """Check a release key.
+
+    Raises:
+        ArgumentTypeError: The text has not 64 hex digits.
+    """
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise argparse.ArgumentTypeError("a release key has 64 hex digits")
     return text
@@ -76,7 +88,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _self_test(options: argparse.Namespace) -> int:
-    """Beside a running agent, too: a GPU that an instance holds is left in peace."""
+    """Run the self-test, possibly beside a running agent: GPUs that an instance holds are left alone."""
     config = load_config(options.state_dir)
     failed = False
     for check in own_checks(options.state_dir, config):
@@ -90,7 +102,7 @@ def _upgrade(options: argparse.Namespace) -> int:
     key = options.release_key or config.release_key
     if not key:
         raise BadRelease("This host was given no release key: add --release-key, as the market's operator publishes it.")
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may close: going back must not be left undone
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may be closed: the way back must not be left unfinished
     upgrade = Upgrade(options.state_dir, Versions(own_prefix()), deadline_s=options.deadline)
     print(upgrade.run(Releases(config.url, key), older=options.older))
     return 0
@@ -103,7 +115,7 @@ def _uninstall(options: argparse.Namespace) -> int:
         with folder_lock(state):
             removed = uninstall(state, config, force=options.force)
     except (StillInUse, EngineSilent, EngineRefused):
-        start_service(state)  # not uninstalled: the host goes on
+        start_service(state)  # not uninstalled, so the host goes on
         raise
     print("\n".join(f"removed {line}" for line in removed))
     print("Images that somebody else pulled are left. Now retire the host on My hosts.")

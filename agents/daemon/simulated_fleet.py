@@ -1,4 +1,4 @@
-"""Many simulated hosts in one process, each with its own identity, through the same loop as a real one."""
+"""Many simulated hosts in one process, each with its own identity and the same loop as a real one."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class NotSimulated(Exception):
-    """A fleet holds simulated hosts alone: a real one deserves a process of its own."""
+    """A fleet may only contain simulated hosts: a real one needs a process of its own."""
 
 
 class Fleet:
@@ -23,7 +23,7 @@ class Fleet:
         self._threads = [threading.Thread(target=agent.run, name="host", daemon=True) for agent in self._agents]
 
     def run(self) -> None:
-        """Returns when `stop` was called and every loop has ended."""
+        """Run all hosts until `stop` is called and every loop has ended."""
         logger.warning("SIMULATED: %d hosts without real GPUs or containers", len(self._agents))
         for thread in self._threads:
             thread.start()

@@ -1,12 +1,12 @@
-"""The systemd unit that `berth-agent install` prints."""
+"""Systemd unit that `berth-agent install` prints."""
 
 import sys
 from pathlib import Path
 
 from agents.daemon.installation.releases import CURRENT, own_prefix
 
-# ProtectSystem, ProtectHome and PrivateTmp are left out on purpose: each gives the service a mount namespace of its own,
-# in which the container engine would not see the data disks that the agent mounts.
+# ProtectSystem, ProtectHome and PrivateTmp are left out on purpose: each gives the service a mount namespace of its
+# own, in which the container engine would not see the data disks that the agent mounts.
 _UNIT = """\
 [Unit]
 Description=Berth host agent
@@ -31,7 +31,7 @@ WantedBy=multi-user.target
 
 
 def unit_text(state: Path) -> str:
-    """For the agent that is running this very function; by the link that upgrades switch, where there is one."""
+    """Return the unit for the installed agent, by the link that upgrades switch if there is one."""
     link = own_prefix() / CURRENT / "bin" / "berth-agent"
     beside = link if link.exists() else Path(sys.executable).with_name("berth-agent")
     command = str(beside) if beside.exists() else f"{sys.executable} -m agents.daemon"

@@ -74,11 +74,11 @@ class LongPoll:
 
 
 class ChangeNotifier:
-    """Waiting requests by topic; one connection subscribes to every `wake:*` channel, another reads counters in
-    batches.
+    """Waiting requests by topic.
 
-    No wake-up can be lost while Redis answers: the subscription exists before a waiter is added, and the waiter's
-    counter is compared only after it was added. When the subscription breaks, all waiting requests are answered.
+    One connection subscribes to every `wake:*` channel, another reads counters in batches. No wake-up can be lost
+    while Redis answers: the subscription exists before a waiter is added, and the waiter's counter is compared only
+    after it was added. When the subscription breaks, all waiting requests are answered.
     """
 
     def __init__(self, redis_url: str, gate: Gate | None = None) -> None:

@@ -1,1 +1,1 @@
-"""The agent's way to the market: signed requests, WebSockets, tests of ports and speed."""
+"""Connections to the control plane: signed requests, WebSockets, and tests of ports and speed."""

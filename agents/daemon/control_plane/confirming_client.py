@@ -1,4 +1,4 @@
-"""The link of an agent that runs, which notes its first accepted exchange: by that an upgrade knows that it works."""
+"""Link that records its first accepted sync, by which an upgrade verifies that the new agent works."""
 
 import json
 import os
@@ -21,7 +21,7 @@ NOTE_FILE: Final = "synced.json"
 
 @dataclass(frozen=True)
 class SyncNote:
-    """Which program's exchange the market has accepted last, as the first of its process."""
+    """Program whose sync the market accepted last, as the first one of its process."""
 
     version: str
     program: str  # its virtual environment
@@ -30,7 +30,7 @@ class SyncNote:
 
 
 class NotedLink(Link):
-    """One for each process that runs the agent of a folder."""
+    """Link of a running agent; it writes the note at the first accepted sync of its process."""
 
     def __init__(self, *, url: str, host_id: str, key: Ed25519PrivateKey, state: Path) -> None:
         super().__init__(url=url, host_id=host_id, key=key)
@@ -40,14 +40,14 @@ class NotedLink(Link):
         desired = super().sync(report)
         if self._note_at is not None and desired.protocol in SUPPORTED:
             note = SyncNote(__version__, sys.prefix, os.getpid(), self.boot_id)
-            with suppress(OSError):  # a full disk stops no agent
+            with suppress(OSError):  # a full disk must not stop the agent
                 write_whole(self._note_at, json.dumps(asdict(note)).encode())
             self._note_at = None
         return desired
 
 
 def read_note(state: Path) -> SyncNote | None:
-    """None while no agent of this folder was heard."""
+    """Return the last note, or None if no agent of this folder has synced."""
     try:
         return SyncNote(**json.loads((state / NOTE_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""The way to the control plane: signed requests out, nothing in. Every failure says how long to wait at least."""
+"""Signed requests to the control plane; the agent accepts none. Every failure has a minimum delay."""
 
 import random
 import threading
@@ -32,8 +32,11 @@ M = TypeVar("M")
 
 
 class LinkError(Exception):
-    """The exchange failed; `retry_after_s` is what the other side asked for, `refused` means that it knows us not, `revoked`
-    that it takes nothing under our key any more, `unknown` that it has no such address: it is older than this agent."""
+    """A request to the control plane failed.
+
+    `retry_after_s` is the delay that the other side asked for. `refused`: it does not know this host. `revoked`: it
+    accepts nothing under this key any more. `unknown`: it has no such path, because it is older than this agent.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,7 @@ class LinkError(Exception):
 
 
 class Backoff:
-    """Waiting times that double, with full jitter, so that a thousand agents do not come back in one instant."""
+    """Delays that double, with full jitter, so that a thousand agents do not return at the same moment."""
 
     def __init__(self, jitter: Callable[[float, float], float] = random.uniform) -> None:
         self._jitter = jitter
@@ -73,7 +76,7 @@ class Backoff:
 
 @dataclass(frozen=True)
 class WaitTarget:
-    """Where to wait, and for what to differ."""
+    """Where to wait, and the version from which the counter must differ."""
 
     url: str
     version: int
@@ -81,7 +84,10 @@ class WaitTarget:
 
 
 class Link:
-    """One host's connection for one boot of its agent. `sync` and `enrol` belong to one thread, `wait` to another."""
+    """One host's connection for one run of its agent.
+
+    `sync` and `enrol` belong to one thread, `wait` to another.
+    """
 
     def __init__(self, *, url: str, host_id: str, key: Ed25519PrivateKey) -> None:
         self._url = url.rstrip("/")
@@ -89,7 +95,7 @@ class Link:
         self._key = key
         self.boot_id = uuid.uuid4().hex
         self._sequence = 0
-        self._counting = threading.Lock()  # a self-test signs beside the loop
+        self._counting = threading.Lock()  # a self-test signs requests in another thread
         self._http = Client(SYNC_SILENCE_S)
         self._waiting = Client(WAIT_SILENCE_S)
 
@@ -100,7 +106,11 @@ class Link:
         return _read(DesiredState, self._signed_post(SYNC_PATH, encode(report)))
 
     def wait(self, target: WaitTarget) -> WaitAnswer:
-        """Returns when something may have changed, or the relay's own time is up."""
+        """Wait at the relay until something may have changed, or until its own limit of time.
+
+        Raises:
+            LinkError: The relay refused, or could not be reached.
+        """
         asked = urlencode({"since": target.version, "ticket": target.ticket})
         try:
             answer = self._waiting.ask("GET", f"{target.url}?{asked}")
@@ -109,11 +119,11 @@ class Link:
         check_answer(urlsplit(target.url).path, answer)
         try:
             return decode(WaitAnswer, answer.data)
-        except MalformedMessage:  # that it came says enough: the exchange that follows tells the rest
+        except MalformedMessage:  # the answer alone is enough, since the next sync brings the state
             return WaitAnswer(target.version)
 
     def signature(self, method: str, path: str, body: bytes) -> dict[str, str]:
-        """The headers of one request, good for once. From any thread."""
+        """Return the signature headers of one request, valid once; may be called from any thread."""
         with self._counting:
             self._sequence += 1
             envelope = Envelope(self._host_id, self.boot_id, self._sequence)
@@ -132,14 +142,18 @@ class Link:
         self._http.close()
 
     def close_waiting(self) -> None:
-        """In the waiting thread itself: a client closed under another thread's request leaks its connection."""
+        """Close the waiting connection; only in its own thread.
+
+        A client that is closed during another thread's request leaks its connection.
+        """
         self._waiting.close()
 
     def _signed_post(self, path: str, body: bytes) -> BaseHTTPResponse:
         try:
             return self._post(path, body, self.signature("POST", path, body))
         except _Dropped:
-            # The server closed a kept connection in the same moment: the report is a full state, so say it again.
+            # The server closed a kept connection at this very moment. The report is a full state, so it can be sent
+            # again.
             return self._post(path, body, self.signature("POST", path, body))
 
     def _post(self, path: str, body: bytes, headers: dict[str, str]) -> BaseHTTPResponse:
@@ -155,11 +169,15 @@ class Link:
 
 
 class _Dropped(LinkError):
-    """The connection broke under the request."""
+    """The connection broke during the request."""
 
 
 def check_answer(path: str, answer: BaseHTTPResponse) -> None:
-    """Raises LinkError for a refusal."""
+    """Check the status of an answer.
+
+    Raises:
+        LinkError: The status is not a success.
+    """
     if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
         return
     after = answer.headers.get("Retry-After", "")
@@ -173,7 +191,7 @@ def check_answer(path: str, answer: BaseHTTPResponse) -> None:
 
 
 def _detail(answer: BaseHTTPResponse) -> str:
-    """The sentence of a problem document, or the beginning of whatever came."""
+    """Return the detail of a problem document, or the start of any other body."""
     try:
         return str(answer.json()["detail"])[:DETAIL_LENGTH]
     except (ValueError, KeyError, TypeError):

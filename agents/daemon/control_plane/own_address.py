@@ -1,4 +1,4 @@
-"""The address at which renters reach this host: found out at enrolment, never one that leads nowhere from outside."""
+"""Address at which renters reach this host; found at enrolment, and never one that is unreachable."""
 
 import ipaddress
 import socket
@@ -8,14 +8,15 @@ from urllib.parse import urlsplit
 from agents.protocol.public_addresses import Address, is_public
 
 ANY: Final = ("", "0.0.0.0", "::")  # noqa: S104
-_NOWHERE_PORT: Final = 9  # of a datagram socket that sends nothing
+_NOWHERE_PORT: Final = 9  # port for a datagram socket that sends nothing
 
 
 def own_address(url: str, listen: str) -> str:
-    """The one that it uses towards the control plane; "" where that is good for nobody outside: then it is behind NAT.
+    """Return the address that this host uses towards the market; "" if renters could not reach it.
 
-    A market on a private network or on loopback is reached from there, so addresses of the same kind are good there. Towards
-    a public market, addresses of a LAN, of a carrier's NAT, link-local, unique local and loopback ones are none.
+    "" means that the host is behind NAT. A market on a private network or on loopback is used from there, so that
+    addresses of the same kind count. For a public market, addresses of local networks and of carrier NAT do not
+    count, nor do link-local, unique local and loopback ones.
     """
     if listen not in ANY:
         return listen
@@ -28,7 +29,7 @@ def own_address(url: str, listen: str) -> str:
 
 
 def is_good_for(address: Address, market: Address) -> bool:
-    """Whether somebody who reaches the market can reach a host at this address."""
+    """Return whether a client that can reach the market can reach a host at this address."""
     if address.is_loopback or market.is_loopback:
         return address.is_loopback and market.is_loopback
     if address.is_link_local or address.is_unspecified or address.is_multicast:
@@ -43,7 +44,7 @@ def _resolved(url: str) -> list[Address]:
     except OSError:
         return []
     found = dict.fromkeys(ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in rows)
-    return sorted(found, key=lambda address: address.version)  # who has both is reached by more people over IPv4
+    return sorted(found, key=lambda address: address.version)  # more people reach IPv4 than IPv6
 
 
 def _towards(target: Address) -> Address | None:

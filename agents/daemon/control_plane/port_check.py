@@ -1,4 +1,4 @@
-"""The check of the ports: a listener at either end of the host's range, dialled from outside by the market's relay."""
+"""Check of the host's ports: it listens at both ends of its range, and the relay connects to it."""
 
 import secrets
 import socket
@@ -21,7 +21,7 @@ from agents.protocol.port_check import ASK_PATH, NONCE_BYTES
 
 PORTS: Final = "ports"
 SILENCE_S: Final = 10.0
-_TRIED: Final = 20  # ports from either end until one is free
+_TRIED: Final = 20  # ports tried from either end until one is free
 _WHY: Final = {
     "timeout": "no answer: a firewall drops it, or the router does not forward it",
     "refused": "refused: something on the way turns it away",
@@ -34,13 +34,13 @@ _WHY: Final = {
 
 @dataclass(frozen=True)
 class ReachTest:
-    """What is dialled by whom."""
+    """Self-test of the ports of one host."""
 
     config: AgentConfig
     link: Link
 
     def checks(self) -> Iterator[Check]:
-        """One finding; none for a market that cannot dial yet."""
+        """Yield one finding; none for a market that does not offer the test yet."""
         with closing(Client(SILENCE_S)) as client:
             try:
                 leave = _ask_leave(self.link, client)
@@ -77,7 +77,11 @@ class ReachTest:
 
 @contextmanager
 def listening(listen: str, ports: Iterator[int]) -> Iterator[tuple[int, str]]:
-    """A port of ours at which whoever comes is told a fresh nonce, and the nonce. Raises OSError."""
+    """Listen on one of the ports and send a fresh nonce to whoever connects; yield port and nonce.
+
+    Raises:
+        OSError: None of the ports could be opened.
+    """
     nonce = secrets.token_hex(NONCE_BYTES)
     server = _first_free(listen, ports)
     thread = threading.Thread(target=_tell, args=(server, nonce.encode()), name="reach", daemon=True)
@@ -92,7 +96,7 @@ def listening(listen: str, ports: Iterator[int]) -> Iterator[tuple[int, str]]:
 
 
 def open_server(listen: str, port: int, *, backlog: int = 8) -> socket.socket:
-    """Listen there: on IPv4, or for an IPv6 address on that; "::" is both."""
+    """Return a listening socket on an IPv4 or IPv6 address; "::" listens on both."""
     if ":" not in listen:
         return socket.create_server((listen, port), backlog=backlog)
     both = listen == "::"

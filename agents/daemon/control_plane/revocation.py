@@ -1,4 +1,4 @@
-"""What an agent does when the market takes nothing under its key any more: nothing, and it says so."""
+"""Reaction of an agent whose key was revoked: it stops acting and says so."""
 
 import logging
 from dataclasses import replace
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def cut_off(parts: "AgentComponents", newest: DesiredState | None) -> DesiredState | None:
-    """End what runs by order; the last orders, which do not count any more."""
+    """End all ordered work and return the last desired state as a frozen one."""
     logger.error(
         "REVOKED: the market takes nothing under this host's key any more. Containers stay as they are, and nobody pays for"
         " them. To go on, make a join token, type berth-agent enrol --new-key, and start the agent again."

@@ -1,4 +1,4 @@
-"""How fast the way to the control plane is, and how far this machine's clock is from the control plane's."""
+"""Measurement of the speed to the control plane, and of the difference between the two clocks."""
 
 import os
 import time
@@ -15,13 +15,13 @@ from agents.protocol.speed_test import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_
 
 FIRST_BYTES: Final = 64 * 1024
 GROWTH: Final = 4
-LONG_ENOUGH: Final = 0.5  # seconds that one transfer must take to be believed
+LONG_ENOUGH: Final = 0.5  # seconds that a transfer must take to count as a measurement
 SILENCE_S: Final = 20.0
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """One request: how long it took, and how far its middle was from the server's time."""
+    """Time of one request, and the difference between its middle and the server's clock."""
 
     seconds: float
     clock_offset_s: float
@@ -29,7 +29,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class NetSpeed:
-    """Mbit/s. `clock_offset_s` is positive when this machine's clock is behind."""
+    """Speeds in Mbit/s; `clock_offset_s` is positive if this machine's clock is behind."""
 
     up_mbps: float
     down_mbps: float
@@ -37,7 +37,7 @@ class NetSpeed:
 
 
 class Line(Protocol):
-    """A way to send bytes to the control plane and to get some back. Raises LinkError."""
+    """Connection for the speed test. Its methods raise LinkError."""
 
     def upload(self, size: int) -> Transfer: ...
 
@@ -45,7 +45,7 @@ class Line(Protocol):
 
 
 class SignedLine:
-    """The gateway's speed test, each request signed as every other."""
+    """Speed test against the gateway, with signed requests."""
 
     def __init__(self, link: Link, client: Client) -> None:
         self._link = link
@@ -75,13 +75,16 @@ class SignedLine:
 
 @contextmanager
 def signed_line(link: Link) -> Iterator[Line]:
-    """A connection of its own: the loop's must not wait behind it."""
+    """Open a connection of its own, so that the main loop's requests need not wait."""
     with closing(Client(SILENCE_S)) as client:
         yield SignedLine(link, client)
 
 
 def measure_net(line: Line) -> NetSpeed:
-    """Both ways, with transfers that grow until one takes long enough, so that a slow line is not held for long."""
+    """Measure both directions, with transfers that grow until one takes long enough.
+
+    So a slow connection is not blocked for long.
+    """
     greeting = line.download(0)
     return NetSpeed(_speed(line.upload), _speed(line.download), greeting.clock_offset_s)
 

@@ -1,4 +1,4 @@
-"""HTTP as the agent speaks it: kept connections, no redirects, no second tries, and the proxy that the environment names."""
+"""HTTP client of the agent: persistent connections, no redirects, no retries, proxies by environment."""
 
 import os
 import ssl
@@ -20,12 +20,18 @@ AT_ONCE: Final = 4
 
 @cache
 def trust() -> ssl.SSLContext:
-    """One for all connections of the process: each costs 20 ms and some MB. SSL_CERT_FILE names a market's own authority."""
+    """Return the TLS context shared by all connections, since each context costs 20 ms and some MB.
+
+    SSL_CERT_FILE names the certificates of a market with its own authority.
+    """
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())
 
 
 class Client:
-    """Kept connections. `silence_s` is how long an answer may stand still. Close it in the thread that uses it."""
+    """HTTP client with persistent connections, to be closed in the thread that uses it.
+
+    `silence_s` is how long a response may stand still.
+    """
 
     def __init__(self, silence_s: float) -> None:
         self._silence_s = silence_s
@@ -34,7 +40,11 @@ class Client:
     def ask(
         self, method: str, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> BaseHTTPResponse:
-        """The whole answer, whatever its status. Raises urllib3's HTTPError."""
+        """Send a request and return the whole response, whatever its status.
+
+        Raises:
+            HTTPError: urllib3 got no response.
+        """
         parts = parse_url(url)
         if parts.scheme not in ("http", "https") or parts.netloc is None:
             raise URLSchemeUnknown(parts.scheme or "")
@@ -47,7 +57,10 @@ class Client:
             way.clear()
 
     def _way(self, scheme: str, place: str) -> PoolManager:
-        """There, past or through the proxy, by HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
+        """Create the connection pool for a server, through the proxy that the environment names.
+
+        The variables are HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY.
+        """
         proxies = getproxies()
         proxy = None if proxy_bypass(place) else proxies.get(scheme) or proxies.get("all")
         made = partial(ProxyManager, proxy) if proxy else PoolManager

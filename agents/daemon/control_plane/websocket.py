@@ -1,4 +1,4 @@
-"""The agent's end of a stream: a WebSocket to the relay, of pieces and words."""
+"""WebSocket connection from the agent to the relay, carrying binary data and JSON control messages."""
 
 import json
 from collections.abc import AsyncIterator
@@ -20,11 +20,14 @@ Frame = bytes | str
 
 
 class StreamLost(OSError):
-    """The way to the relay broke, or never came about."""
+    """The connection to the relay broke, or could not be opened."""
 
 
 class WebSocketStream:
-    """One WebSocket. Reading is by iteration and ends when the other side closes; `give` waits while it is slow."""
+    """A WebSocket to the relay.
+
+    Iteration reads until the other side closes; `give` waits while the other side is slow.
+    """
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
@@ -45,7 +48,7 @@ class WebSocketStream:
 
     @property
     def verdict(self) -> str:
-        """Why the other side closed."""
+        """Return the code and the reason with which the other side closed."""
         return f"{self._socket.close_code} {self._socket.close_reason or ''}".strip()
 
     async def close(self) -> None:
@@ -54,7 +57,13 @@ class WebSocketStream:
 
 
 async def dial(url: str, *, watch: bool = False) -> WebSocketStream:
-    """`watch` gives up on another side that has gone silent; a stream may rightly stand still. Raises StreamLost."""
+    """Open a WebSocket; `watch` closes it when the other side stops answering pings.
+
+    Data streams do without `watch`, since they may stand still.
+
+    Raises:
+        StreamLost: The connection could not be opened.
+    """
     secure: dict[str, Any] = {"ssl": trust()} if url.startswith("wss:") else {}
     try:
         socket = await connect(

@@ -1,1 +1,1 @@
-"""Disks of instances and volumes: ext4 images of fixed size, and what is done with them."""
+"""Disks of instances and volumes, which are ext4 images of fixed size, and operations on them."""

@@ -1,4 +1,4 @@
-"""Copies of disk images, block by block: holes stay holes, and every block has its sum."""
+"""Block-wise copies of disk images, which keep holes and return a checksum for every block."""
 
 import errno
 import fcntl
@@ -11,15 +11,19 @@ from typing import Final
 
 BLOCK: Final = 4 * 1024**2
 _ZEROS: Final = bytes(BLOCK)
-_FREEZE: Final = 0xC0045877  # FIFREEZE: what is being written waits, the file system is whole and clean on its disk
+_FREEZE: Final = 0xC0045877  # FIFREEZE: writers wait, and the file system on the disk is complete and clean
 _THAW: Final = 0xC0045878  # FITHAW
 
 Sums = dict[int, bytes]
-"""Block number → SHA-256, of the blocks that are not all zeros."""
+"""Block number → SHA-256, for the blocks that are not all zeros."""
 
 
 def bring_equal(source: Path, target: Path, known: Mapping[int, bytes], copied: Callable[[int], None]) -> Sums:
-    """Make `target` the same as `source`, of whose present blocks the sums are `known`. `copied` is told of bytes."""
+    """Make `target` equal to `source`.
+
+    `known` are the checksums of the blocks that `target` already has. `copied` is called with the size of each
+    block read.
+    """
     sums: Sums = {}
     with source.open("rb") as read, target.open("r+b" if target.exists() else "w+b") as write:
         os.fchmod(write.fileno(), 0o600)
@@ -37,7 +41,7 @@ def bring_equal(source: Path, target: Path, known: Mapping[int, bytes], copied: 
 
 
 def sums_on_disk(path: Path, checked: Callable[[int], None]) -> Sums:
-    """The sums as the disk has the file, past the kernel's own copy of it."""
+    """Return the checksums of the file as it is on the disk, bypassing the page cache."""
     with path.open("rb") as read:
         os.posix_fadvise(read.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         sums: Sums = {}
@@ -48,7 +52,7 @@ def sums_on_disk(path: Path, checked: Callable[[int], None]) -> Sums:
 
 
 def checksum_of(sums: Mapping[int, bytes], size: int) -> str:
-    """One sum of the whole: of its size, and of each block that is not all zeros, with its place."""
+    """Return one checksum over the size and all blocks that are not zeros, with their positions."""
     whole = hashlib.sha256(size.to_bytes(8))
     for number in sorted(sums):
         whole.update(number.to_bytes(8) + sums[number])
@@ -61,13 +65,13 @@ def allocated_bytes(path: Path) -> int:
 
 @contextmanager
 def frozen(mount: Path) -> Iterator[None]:
-    """Nothing is written to the mounted file system meanwhile; programs that want to write wait."""
+    """Freeze the mounted file system in the block; programs that write to it wait."""
     folder = os.open(mount, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
             fcntl.ioctl(folder, _FREEZE, 0)
         except OSError as error:
-            if error.errno != errno.EBUSY:  # frozen already, by one of us who was killed
+            if error.errno != errno.EBUSY:  # already frozen, by an agent that was killed
                 raise
         try:
             yield
@@ -78,7 +82,7 @@ def frozen(mount: Path) -> Iterator[None]:
 
 
 def thaw(mount: Path) -> None:
-    """Let go of a file system that an agent froze before it was killed; does nothing to any other."""
+    """Thaw a file system that a killed agent left frozen; do nothing to any other."""
     folder = os.open(mount, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.ioctl(folder, _THAW, 0)
@@ -90,13 +94,13 @@ def thaw(mount: Path) -> None:
 
 
 def _blocks(file: int, size: int) -> Iterator[tuple[int, bytes]]:
-    """The blocks that are not all zeros, in order; holes are passed over unread."""
+    """Yield the blocks that are not all zeros, in order; holes are skipped without reading."""
     number = 0
     while number * BLOCK < size:
         try:
             begin = os.lseek(file, number * BLOCK, os.SEEK_DATA)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # a hole to the end
+            if error.errno == errno.ENXIO:  # a hole up to the end
                 return
             raise
         number = begin // BLOCK

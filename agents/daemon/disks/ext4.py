@@ -1,4 +1,4 @@
-"""Sizes and labels of ext4 file systems in image files, read from the superblock, and growth to the size of the file."""
+"""Sizes, labels and growth of ext4 file systems in image files, read from the superblock."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _SUPERBLOCK: Final = 1024
-_HEAD: Final = 0x160  # so much of it is read
+_HEAD: Final = 0x160  # bytes of it that are read
 _MAGIC: Final = 0xEF53
 _LABEL: Final = 16  # bytes
 _BLOCK: Final = Path("/sys/dev/block")
@@ -18,17 +18,20 @@ _READ_ONLY: Final = frozenset({"ro", "emergency_ro"})  # the latter since Linux 
 _TIMEOUT: Final = 3600
 _DETACHED_WITHIN_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
-_REPAIRED: Final = 2  # e2fsck's statuses up to here leave a whole file system
-# What a file system says of itself is not asked: one that came from another host may want errors to end this machine.
+_REPAIRED: Final = 2  # e2fsck's exit statuses up to this one leave a consistent file system
+# The error policy stored in the file system is overridden: one from another host may ask for a kernel panic.
 OPTIONS: Final = "loop,nosuid,nodev,noatime,errors=remount-ro"
 
 
 class Unfit(OSError):
-    """The file system could not be made larger; it is as it was."""
+    """The file system could not be enlarged or labelled; it is unchanged."""
 
 
 def label_of(key: str) -> str:
-    """Return the label of the disk of an instance, volume or root: 64 bits of a hash, all that a label has room for."""
+    """Return the label of the disk of an instance, volume or root.
+
+    It is 64 bits of a hash, since a label has no room for more.
+    """
     return hashlib.sha256(key.encode()).hexdigest()[:_LABEL]
 
 
@@ -39,13 +42,17 @@ def label_in(image: Path) -> str | None:
 
 
 def give_to(image: Path, key: str) -> None:
-    """Label the file system in the image as that of `key`; leave a file that holds none. Raises Unfit."""
+    """Label the file system in the image as that of `key`; leave a file that holds none.
+
+    Raises:
+        Unfit: e2label failed.
+    """
     if label_in(image) not in (None, label_of(key)):
         _run("e2label", str(image), label_of(key))
 
 
 def size_of_system(image: Path) -> int:
-    """Bytes of the file system in the image; 0 for a file that holds none."""
+    """Return the bytes of the file system in the image; 0 for a file that holds none."""
     head = _superblock(image)
     if head is None:
         return 0
@@ -61,33 +68,33 @@ def _superblock(image: Path) -> bytes | None:
 
 
 def is_short(image: Path) -> bool:
-    """Whether the file has been made larger than the file system in it."""
+    """Return whether the file was made larger than the file system in it."""
     return 0 < size_of_system(image) < image.stat().st_size
 
 
 def is_attached(image: Path) -> bool:
-    """Whether a loop device still stands on the file: then something has it mounted, here or in a container."""
+    """Return whether a loop device uses the file, because it is mounted here or in a container."""
     return bool(_run("losetup", "-n", "-O", "NAME", "-j", str(image)).strip())
 
 
 def trouble_of(mount: Path, image: Path) -> str:
-    """Return what is wrong with a disk that is mounted, "" for nothing.
+    """Return the fault of a mounted disk, "" if it has none.
 
-    "missing": the file that it is kept in is gone, or another one is in its place. "read_only": the kernel takes no more
-    writes, as after errors of the disk below.
+    "missing": the image file is gone, or another one is in its place. "read_only": the kernel refuses writes, as it
+    does after errors of the underlying disk.
     """
     device = mount.stat().st_dev
     try:
         backing = (_BLOCK / f"{os.major(device)}:{os.minor(device)}" / "loop/backing_file").read_text().rstrip("\n")
     except FileNotFoundError:
-        backing = str(image)  # not by loop
+        backing = str(image)  # not mounted through a loop device
     if backing.endswith(_DELETED) or not image.exists():
         return "missing"
     return "read_only" if _READ_ONLY & set(_options_of(device)) else ""
 
 
 def _options_of(device: int) -> list[str]:
-    """Of the file system itself, however its mounts are: a bind for reading alone is no error."""
+    """Return the options of the file system itself, since a read-only bind mount of it is no fault."""
     name = f"{os.major(device)}:{os.minor(device)}"
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         if line.split()[2] == name:
@@ -96,7 +103,10 @@ def _options_of(device: int) -> list[str]:
 
 
 def wait_until_detached(image: Path) -> bool:
-    """False when one still stands on the file after half a minute. The last mount to go writes what is left."""
+    """Wait until no loop device uses the file; return False if one still does after half a minute.
+
+    The last unmount writes the remaining data.
+    """
     end = time.monotonic() + _DETACHED_WITHIN_S
     while is_attached(image):
         if time.monotonic() > end:
@@ -106,8 +116,12 @@ def wait_until_detached(image: Path) -> bool:
 
 
 def fit(image: Path) -> None:
-    """Make the file system as large as its file. Nothing may have it mounted. Raises Unfit."""
-    checked = subprocess.run(  # noqa: S603  (a fixed program and a path of our own)
+    """Enlarge the file system to the size of its file, which must not be mounted.
+
+    Raises:
+        Unfit: A tool failed.
+    """
+    checked = subprocess.run(  # noqa: S603 (a fixed program and a path of our own)
         ["e2fsck", "-f", "-p", str(image)],  # noqa: S607
         capture_output=True,
         text=True,
@@ -120,14 +134,18 @@ def fit(image: Path) -> None:
 
 
 def widen(mount: Path) -> None:
-    """The same while it is mounted and in use. Raises Unfit where the kernel does not let us."""
+    """Enlarge a mounted file system, in use, to the size of its file.
+
+    Raises:
+        Unfit: The kernel refuses it.
+    """
     device = _run("findmnt", "-n", "-o", "SOURCE", "--mountpoint", str(mount)).strip()
     _run("losetup", "-c", device)
     _run("resize2fs", device)
 
 
 def _run(*command: str) -> str:
-    # Fixed programs, and arguments made of our own paths.
+    # Fixed programs, with arguments made of our own paths.
     done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)  # noqa: S603
     if done.returncode != 0:
         raise Unfit(f"{command[0]}: {done.stderr.strip() or done.returncode}"[:300])

@@ -1,7 +1,8 @@
-"""A data disk or volume made larger while its container goes on: the file, the loop device, the file system, in this order.
+"""Enlarging a data disk or volume in use: first the file, then the loop device, then the file system.
 
-Begun again after a crash each step finds what is done already. A disk never gets smaller. What is not mounted, or what the
-kernel does not let us widen in use, is fitted to its file when it is mounted next: see `LoopDisks.ensure`.
+After a crash the operation starts again, and each step finds what is done already. A disk never shrinks. A disk
+that is not mounted, or that the kernel cannot enlarge in use, is fitted to its file at its next mount: see
+`LoopDisks.mount`.
 """
 
 import logging
@@ -30,8 +31,11 @@ Checkpoint = Callable[[str], None]
 
 
 class Growth:
-    """Of the data disks or the volumes of one host. `args`: the instance or the volume (32 hex digits) and size_gb; the
-    outcome says when it is there."""
+    """Growth of the data disks and volumes of one host.
+
+    `args` of an order: the instance or volume (32 hex digits) and size_gb. The outcome says whether the new size
+    applies now or at the next start.
+    """
 
     def __init__(self, disks: LoopDisks, *, sparse: bool, checkpoint: Checkpoint, volumes: LoopDisks | None = None) -> None:
         self._disks = disks
@@ -70,7 +74,7 @@ class Growth:
         return NOW
 
     def _extend(self, image: Path, size: int) -> None:
-        """Asked for room first: a disk that is promised whole is never filled half-way."""
+        """Enlarge the image file; for reserved disks check the room first, so that the host is never filled."""
         before = image.stat().st_size
         if before >= size:
             return
@@ -88,7 +92,7 @@ class Growth:
 
 
 def simulated_growth() -> Mapping[str, Operator]:
-    """On a host that has no disks: said to be done, and nothing touched."""
+    """Return operators for a simulated host: they report success and touch nothing."""
 
     def grown(own: Operation) -> Mapping[str, str]:
         return {"size_gb": own.order.args["size_gb"], "applied": NOW, "simulated": "true"}

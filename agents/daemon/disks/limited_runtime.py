@@ -1,4 +1,4 @@
-"""The Docker Engine with a limit to what a container can write on the host's disk: see system_disks.py."""
+"""Docker runtime that limits what a container can write to the host's disk: see system_disks.py."""
 
 import io
 import json
@@ -31,23 +31,30 @@ TRIAL_FILE: Final = "written-by-the-engine"
 TRIAL_INSTANCE: Final = "trial"
 DRIVER: Final = "overlay2"
 NO_SPACE: Final = "no space left on device"
-MOST: Final = 1.01  # of the disk, as seen from inside
+MOST: Final = 1.01  # times the size of the disk, as seen from inside
 
 
 class LimitedRuntime(DockerRuntime):
-    """Containers whose root is on a disk of its own. An engine with which that does not work keeps its own way."""
+    """Runtime whose containers have their root on a disk of its own, if the engine supports that."""
 
     def __init__(self, options: EngineOptions, systems: SystemDisks, state: Path) -> None:
         super().__init__(options)
         self._systems = systems
         self._journal: Journal | None = None
         self._found_at = state / "root-limit.json"
-        self._trial = f"{TRIAL}-{sha256(str(state).encode()).hexdigest()[:12]}"  # before enrolment it has no other name
+        self._trial = (
+            f"{TRIAL}-{sha256(str(state).encode()).hexdigest()[:12]}"  # before enrolment the host has no other name
+        )
         self._found: RootLimit | None = None
         self._finding = threading.Lock()
 
     def root_limit(self) -> RootLimit:
-        """Found by trying, once for each boot and version of the engine. Raises EngineSilent or EngineRefused."""
+        """Return whether roots are limited; tried once for each boot and version of the engine.
+
+        Raises:
+            EngineSilent: The engine does not answer.
+            EngineRefused: The engine refuses a request.
+        """
         with self._finding:
             if self._found is None:
                 self._found = self._find()
@@ -57,7 +64,7 @@ class LimitedRuntime(DockerRuntime):
         engine = f"{self.version()} {BOOT_ID.read_text().strip()}"
         known = json.loads(self._found_at.read_text()) if self._found_at.exists() else {}
         found: RootLimit = known.get(engine) or self._try()
-        if found == "disk" and engine not in known:  # what did not work may work at the next start
+        if found == "disk" and engine not in known:  # only success is kept: what failed may work at the next start
             write_whole(self._found_at, json.dumps({engine: found}).encode())
         return found
 
@@ -80,7 +87,7 @@ class LimitedRuntime(DockerRuntime):
             self._check(layer)
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
-        """Beside the engine's events, where roots have no limit, their sizes."""
+        """Watch the engine's events and, where roots have no limit, the sizes of the roots."""
         if self._journal is not None:
             watch = (self._journal, changed, stopped)
             threading.Thread(target=self._watch_roots, args=watch, name="roots", daemon=True).start()
@@ -103,7 +110,7 @@ class LimitedRuntime(DockerRuntime):
                 stopped.wait(WATCH_RETRY)
 
     def written(self) -> list[Written]:
-        """By the running containers that should have a limit. The engine walks through all their files for this."""
+        """Return what running containers with a limit have written; the engine walks all their files for this."""
         own = {item.id: item for item in self.containers() if item.status == "running"}
         if not own:
             return []
@@ -133,7 +140,10 @@ class LimitedRuntime(DockerRuntime):
         super().remove(container)
 
     def save_root(self, container: str, instance: str, generation: int) -> str:
-        """What is on a disk goes on from there, on the same image: a saved layer would lie outside of the limit."""
+        """Save the root; one on a system disk stays there, on its original image.
+
+        A saved layer would lie outside of the limit.
+        """
         layer = self.open_root(container)
         return super().save_root(container, instance, generation) if layer is None else f"sha256:{layer.base}"
 
@@ -155,12 +165,12 @@ class LimitedRuntime(DockerRuntime):
         return [*super().leftovers(instance), *self._systems.leftovers(instance)]
 
     def begin(self, journal: Journal) -> None:
-        """Before any work of an agent: what a killed one left half-made goes. Its journal takes what watching finds."""
+        """Remove what a killed agent left half-made, before any work; `journal` is told of exceeded limits."""
         self._journal = journal
         self._systems.tidy()
 
     def open_root(self, container: str) -> Layer | None:
-        """Its disk in place, as after a reboot it is not; None for a container without one."""
+        """Mount a container's system disk, which is not mounted after a reboot; None for one without a disk."""
         layer = self._layer(container)
         if layer is not None:
             try:
@@ -176,13 +186,16 @@ class LimitedRuntime(DockerRuntime):
         return layer_of(state)
 
     def _check(self, layer: Layer) -> None:
-        """The engine may live in another mount namespace than at the trial: then it has mounted something else."""
+        """Check that the container's root is the system disk, and stop the container otherwise.
+
+        The engine may run in another mount namespace than at the trial; then it has mounted something else.
+        """
         state = self._inspect(layer.container)
         pid = state["State"]["Pid"] if state is not None else 0
         try:
             seen = os.statvfs(f"/proc/{pid}/root") if pid else None
         except OSError:
-            return  # it has ended already
+            return  # it has already ended
         if seen is not None and seen.f_blocks * seen.f_frsize > self._systems.size_of(layer) * MOST:
             self.stop(layer.container, 0)
             raise EngineRefused("the engine does not see the system disk that was mounted for the container")
@@ -190,7 +203,7 @@ class LimitedRuntime(DockerRuntime):
     # -- the trial
 
     def _try(self) -> RootLimit:
-        """A container that is never started: the engine writes a file into it, and that has to arrive on the disk."""
+        """Try with a container that is never started: a file that the engine writes must arrive on the disk."""
         self.end_trial()
         try:
             return self._tried()
@@ -219,7 +232,7 @@ class LimitedRuntime(DockerRuntime):
         return "none"
 
     def end_trial(self) -> None:
-        """Leave nothing of the trial behind."""
+        """Remove everything that the trial made."""
         state = self._inspect(self._trial)
         if state is not None:
             if state["GraphDriver"]["Name"] == DRIVER:
@@ -230,12 +243,12 @@ class LimitedRuntime(DockerRuntime):
 
 
 def arrived(layer: Layer) -> bool:
-    """Whether what the engine wrote into the trial's container is on the disk."""
+    """Return whether the file that the engine wrote into the trial's container is on the disk."""
     return os.path.ismount(layer.folder) and (layer.folder / "diff" / TRIAL_FILE).exists()
 
 
 def layer_of(state: Mapping[str, Any]) -> Layer:
-    """From what the engine says of a container of ours, or of the trial's."""
+    """Return the writable layer of one of our containers or of the trial's, from the engine's inspection."""
     labels = state["Config"]["Labels"] or {}
     volumes = [item for item in state["Mounts"] if item["Type"] == "volume"]
     folder = _folder_of(state)

@@ -1,4 +1,7 @@
-"""Data disks: a fixed-size ext4 image for each instance, loop-mounted `nosuid,nodev`. A full one is full inside alone."""
+"""Data disks: one fixed-size ext4 image per instance, loop-mounted `nosuid,nodev`.
+
+A full disk is full for its own instance alone.
+"""
 
 import errno
 import logging
@@ -22,13 +25,21 @@ class DiskFull(Exception):
 
 
 class Disks(Protocol):
-    """The data disks of one host."""
+    """Data disks of one host."""
 
     def make(self, instance: str, size_gb: int) -> None:
-        """Make an empty disk, unless there is one. Only for an instance that never had any. Raises DiskFull."""
+        """Make an empty disk, unless there is one; only for an instance that never had any.
+
+        Raises:
+            DiskFull: The host has no room for it.
+        """
 
     def mount(self, instance: str) -> Path:
-        """Mount the disk that is there; the mount point. Raises DiskMissing."""
+        """Mount the existing disk and return the mount point.
+
+        Raises:
+            DiskMissing: The disk is not on the host.
+        """
 
     def used_mb(self, instance: str) -> int: ...
 
@@ -38,15 +49,18 @@ class Disks(Protocol):
 
 
 class DiskTrouble(OSError):
-    """A mount or format command failed; the text is its own."""
+    """A mount or format command failed; the text is the command's own."""
 
 
 class DiskMissing(DiskTrouble):
-    """The disk is not on the host, or another one is in its place. Nothing was made or overwritten."""
+    """The disk is not on the host, or another one is in its place; nothing was made or overwritten."""
 
 
 class LoopDisks:
-    """Real ones. `sparse` leaves blocks unallocated until written: for development, where disks are promised, not kept."""
+    """Data disks in image files.
+
+    `sparse` leaves blocks unallocated until they are written: for development, where the room need not be reserved.
+    """
 
     def __init__(self, root: Path, *, sparse: bool) -> None:
         self._images = root / "disks"
@@ -66,11 +80,11 @@ class LoopDisks:
         if ext4.is_short(image):
             self._fit(instance)
         if mount.is_mount() and ext4.trouble_of(mount, image):
-            unmount(mount)  # of a file that is not there any more, or the kernel had stopped to write to it
+            unmount(mount)  # its file is gone, or the kernel has stopped writing to it
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
             run_tool("mount", "-t", "ext4", "-o", ext4.OPTIONS, str(image), str(mount))
-            if ext4.trouble_of(mount, image):  # without a word where the file itself may not be written
+            if ext4.trouble_of(mount, image):  # mount falls back to read-only without an error if the file is not writable
                 unmount(mount)
                 raise DiskMissing(f"{image.name} takes no writes on this host.")
         return mount
@@ -97,14 +111,14 @@ class LoopDisks:
         return [f"data disk {path.name}" for path in (image, mount, *self._arriving(instance)) if path.exists()]
 
     def paths(self, instance: str) -> tuple[Path, Path]:
-        """Its image and where that is mounted, whether they are there or not."""
+        """Return the image and the mount point, whether they exist or not."""
         return self._paths(instance)
 
     def put_to_rest(self, instance: str) -> bool:
-        """Unmount the disk of an instance that does not run. True once its image is whole; false when something on the host
-        still has it mounted, so that what was written may not be in it yet.
+        """Unmount the disk of an instance that does not run; return True once its image is complete.
 
-        A container that is being made at this moment holds every mount of the host for an instant: it is waited for.
+        False: something on the host still has it mounted, so that written data may be missing from the image. A
+        container that is being created at this moment holds every mount of the host briefly, hence the wait.
         """
         self._unmount(instance)
         image, _ = self._paths(instance)
@@ -115,11 +129,15 @@ class LoopDisks:
         unmount(mount)
 
     def allocate(self, path: Path, size: int) -> None:
-        """An empty file of this size, its room set aside as that of a data disk is. Raises DiskFull."""
+        """Create an empty file of this size, with its room reserved as for a data disk.
+
+        Raises:
+            DiskFull: The host has no room for it.
+        """
         self._allocate(path, size)
 
     def _fit(self, instance: str) -> None:
-        """The file was made larger. Nothing runs on it now, unless a container that nobody knows has it still."""
+        """Fit the file system to its enlarged file, unless an unknown container still has it mounted."""
         image, _ = self._paths(instance)
         try:
             if self.put_to_rest(instance):
@@ -128,7 +146,11 @@ class LoopDisks:
             logger.warning("the data disk of %s keeps its size: %s", instance, error)
 
     def _identify(self, image: Path, instance: str) -> None:
-        """Raises DiskMissing unless the image is this instance's disk. One from before disks had labels gets its own."""
+        """Check that the image is this instance's disk, and label one from before disks had labels.
+
+        Raises:
+            DiskMissing: It is not.
+        """
         try:
             if not image.exists():
                 raise DiskMissing(f"{image.name} is not among the disks of this host.")
@@ -147,14 +169,14 @@ class LoopDisks:
         ext4.give_to(image, instance)
 
     def _arriving(self, instance: str) -> list[Path]:
-        """What comes, or came half, from another host: see moving.py."""
+        """Return folders of transfers to this host, complete or not: see `agents.daemon.transfer`."""
         return sorted((self._images.parent / "moves").glob(f"{instance}-*"))
 
     def _paths(self, instance: str) -> tuple[Path, Path]:
         return self._images / f"{instance}.ext4", self._mounts / instance
 
     def _format(self, image: Path, size_gb: int, label: str) -> None:
-        """Under another name until it is whole: a crash leaves no half disk that looks like one."""
+        """Make a disk, under another name until it is complete: a crash leaves no half disk in its place."""
         spare = image.with_suffix(".new")
         try:
             self._allocate(spare, size_gb * GIB)
@@ -168,7 +190,7 @@ class LoopDisks:
         sync_folder(image.parent)
 
     def _allocate(self, path: Path, size: int) -> None:
-        # Asked first: an allocation that fails half-way has filled the host's disk for everybody for a moment.
+        # Checked first: an allocation that fails half-way fills the host's disk for everybody for a moment.
         if not self._sparse and shutil.disk_usage(self._images).free < size + HEADROOM:
             raise DiskFull(str(path))
         with path.open("wb") as file:
@@ -185,7 +207,7 @@ class LoopDisks:
 
 
 class SimulatedDisks:
-    """None at all, for the simulated runtime."""
+    """Simulated runtime's disks: there are none."""
 
     def make(self, instance: str, size_gb: int) -> None:
         return None
@@ -204,21 +226,29 @@ class SimulatedDisks:
 
 
 def unmount(mount: Path) -> None:
-    """However many mounts are stacked there. Raises DiskTrouble."""
+    """Unmount all mounts that are stacked there.
+
+    Raises:
+        DiskTrouble: umount failed.
+    """
     while mount.is_mount():
         run_tool("umount", str(mount))
 
 
 def format_image(image: Path, label: str) -> None:
-    """Make an empty ext4 file system in a file that has its size. The label says whose it is: see `ext4.label_of`."""
-    # nodiscard: it would punch the blocks just allocated out again. Lazy tables: 50 GB in 30 ms instead of seconds.
+    """Make an empty ext4 file system in a file of its final size; for `label` see `ext4.label_of`."""
+    # nodiscard keeps the blocks that were just allocated. Lazy tables: 50 GB take 30 ms instead of seconds.
     options = "nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=0:0"
     run_tool("mkfs.ext4", "-q", "-F", "-m", "0", "-L", label, "-E", options, str(image))
 
 
 def run_tool(*command: str, timeout: float = TIMEOUT) -> None:
-    """Raises DiskTrouble with the tool's own words."""
-    # Fixed programs, and arguments made of our own paths.
+    """Run a tool.
+
+    Raises:
+        DiskTrouble: It failed; the text is the tool's own.
+    """
+    # Fixed programs, with arguments made of our own paths.
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)  # noqa: S603
     if done.returncode != 0:
         raise DiskTrouble(f"{command[0]}: {done.stderr.strip() or done.returncode}")

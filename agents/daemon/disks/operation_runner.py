@@ -1,4 +1,7 @@
-"""Work beside the running of containers: snapshots, copies, saved images. Each order is one thread's, and safe to repeat."""
+"""Operations apart from running containers, such as snapshots, copies and saved images.
+
+Each order runs in one thread and can be repeated safely.
+"""
 
 import logging
 import threading
@@ -14,15 +17,15 @@ from agents.protocol.messages import ObservedOperation, OperationOrder
 logger = logging.getLogger(__name__)
 
 AT_ONCE: Final = 2
-# In no turn: two hosts could wait for each other for ever.
+# These do not wait for a slot: two hosts could wait for each other for ever.
 OF_TWO_HOSTS: Final = frozenset({"send_root", "receive_root", "send_volume", "receive_volume"})
-OWN_TURNS: Final = OF_TWO_HOSTS | {"sync_objects"}  # that one takes hours, and has turns of its own
-STEP_BYTES: Final = 8 * 1024 * 1024  # progress in smaller steps than this is not worth a report
+OWN_TURNS: Final = OF_TWO_HOSTS | {"sync_objects"}  # a sync takes hours, and has its own limit
+STEP_BYTES: Final = 8 * 1024 * 1024  # bytes; smaller steps of progress are not reported at once
 
 
 @dataclass
 class Operation:
-    """One order under way. Its operator calls `check` between steps and `progress` as it gets on."""
+    """One order being carried out; its operator calls `check` between steps and `progress` as it advances."""
 
     order: OperationOrder
     changed: Callable[[bool], None]
@@ -34,12 +37,20 @@ class Operation:
         self.seen = ObservedOperation(self.order.id, "running")
 
     def check(self) -> None:
-        """Raises Superseded when nobody wants this any more."""
+        """Check whether the operation is still wanted.
+
+        Raises:
+            Superseded: It was cancelled.
+        """
         if self.cancelled.is_set():
             raise Superseded
 
     def progress(self, done: int = 0, total: int = 0, detail: str = "", *, files: tuple[int, int] = (0, 0)) -> None:
-        """Tell how far it is, in bytes and in files of how many. Raises Superseded like `check`."""
+        """Report progress in bytes, and in files as (done, total).
+
+        Raises:
+            Superseded: The operation was cancelled.
+        """
         self.check()
         before = self.seen
         seen = replace(before, done_bytes=done, total_bytes=total, detail=detail or before.detail)
@@ -53,9 +64,10 @@ class Operation:
             self.changed(False)
 
 
-# Carries out one order; what it returns is the outcome. Raises Failed for good; anything else ends as "operation_failed".
+# Carries out one order and returns its outcome. Failed ends it with a code of its own, anything else with
+# "operation_failed".
 Operator = Callable[[Operation], Mapping[str, str]]
-# Takes away what is left of orders other than those named.
+# Removes what is left of orders other than the named ones.
 Tidy = Callable[[Collection[str]], None]
 
 
@@ -68,11 +80,11 @@ class Operations:
         self._inline = inline
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._own: dict[str, Operation] = {}
-        self._threads: list[threading.Thread] = []  # also of what is no longer asked for, until it has cleared away
+        self._threads: list[threading.Thread] = []  # also of cancelled orders, until they have cleaned up
         self.changed: Callable[[bool], None] = lambda urgent: None
 
     def take(self, orders: Iterable[OperationOrder]) -> None:
-        """What the desired state names now: new orders begin, those no longer named are cancelled and forgotten."""
+        """Start new orders, and cancel and forget those that the desired state no longer names."""
         named = {order.id: order for order in orders}
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._tidy_once(named)
@@ -85,7 +97,7 @@ class Operations:
                 self._begin(order)
 
     def _tidy_once(self, named: Collection[str]) -> None:
-        """With the first orders of this agent's life, beside the loop."""
+        """Clean up in a thread, with the first orders after the agent's start."""
         tidy, self._tidy = self._tidy, None
         if tidy is not None:
             self._start(threading.Thread(target=tidy, args=(frozenset(named),), name="tidy", daemon=True))
@@ -101,7 +113,7 @@ class Operations:
         return any(thread.is_alive() for thread in self._threads)
 
     def cancel(self) -> None:
-        """End all at their next check; from any thread."""
+        """Cancel all operations at their next check; may be called from any thread."""
         for own in list(self._own.values()):
             own.cancelled.set()
 

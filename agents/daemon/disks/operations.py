@@ -1,6 +1,7 @@
-"""Operators of disks: volumes made and dropped, snapshots taken, restored and dropped. Each goes on from what is there.
+"""Operators for disks: make and delete volumes; take, restore and delete snapshots. All can resume.
 
-A snapshot has its own name only when it is whole, checked and on the disk; until then it is `<id>.new`, which nothing reads.
+A snapshot gets its name only once it is complete, verified and on the disk; until then it is `<id>.new`, which
+nothing reads.
 """
 
 import json
@@ -44,7 +45,7 @@ class DiskOrders:
         }
 
     def make_volume(self, work: Operation) -> Mapping[str, str]:
-        """An empty one, or with `snapshot` a copy of that."""
+        """Make an empty volume, or with `snapshot` a copy of that snapshot."""
         args = work.order.args
         volume, size_gb = checked_id(args["volume"]), int(args["size_gb"])
         image, _ = self._store.volumes.paths(volume)
@@ -74,7 +75,7 @@ class DiskOrders:
         return outcome
 
     def restore_disk(self, work: Operation) -> Mapping[str, str]:
-        """In place of what is there. The control plane asks only while nothing runs on the disk."""
+        """Replace a disk by a snapshot; the control plane orders it only while nothing runs on the disk."""
         args = work.order.args
         disks, key = self._place(args)
         image, mount = disks.paths(key)
@@ -93,7 +94,7 @@ class DiskOrders:
     # -- a snapshot
 
     def _take(self, work: Operation, image: Path, mount: Path, final: Path) -> None:
-        """Most is copied while the disk is in use; then it stands still for what has changed since."""
+        """Copy most of the disk while it is in use, then freeze it and copy what has changed since."""
         spare, size = _spare(final), image.stat().st_size
         spare.unlink(missing_ok=True)
         self._check_room(spare.parent, allocated_bytes(image))
@@ -109,14 +110,18 @@ class DiskOrders:
         checksum = checksum_of(self._check(work, spare, sums), size)
         self._checkpoint("snapshot-checked")
         card = {"checksum": checksum, "stored_bytes": str(allocated_bytes(spare)), "size_bytes": str(size)}
-        # `.new` beside it is the snapshot itself.
+        # The spare has another name than `.new`, which is the snapshot itself.
         write_whole(_card(final), json.dumps(card).encode(), spare=final.with_suffix(".card"))
         self._checkpoint("snapshot-described")
         spare.replace(final)
         self._checkpoint("snapshot-named")
 
     def _check(self, work: Operation, path: Path, sums: Sums) -> Sums:
-        """Read again what the disk has. Raises Failed when it is not what was copied."""
+        """Read the copy from the disk and compare it.
+
+        Raises:
+            Failed: It is not what was copied.
+        """
         found = sums_on_disk(path, _told(work, allocated_bytes(path), "Checking the copy."))
         if found != sums:
             raise Failed("copy_damaged", "The copy on the host's disk is not what was copied.")
@@ -127,7 +132,7 @@ class DiskOrders:
     def _fill(
         self, work: Operation, image: Path, key: str, snapshot: str, size_gb: int, *, mounted_at: Path | None = None
     ) -> None:
-        """Under another name until it is whole, then in the image's place."""
+        """Make the disk under another name until it is complete, then put it in the image's place."""
         source, spare = self._store.snapshot_path(snapshot), image.with_suffix(".new")
         if not source.exists():
             raise Failed("snapshot_missing", "The snapshot is not on this host.")
@@ -165,14 +170,14 @@ class DiskOrders:
         return disks.paths(key)
 
     def _place(self, args: Mapping[str, str]) -> tuple[LoopDisks, str]:
-        """A `volume`, or the data disk of an `instance`."""
+        """Return the disks and the key of a `volume`, or of the data disk of an `instance`."""
         if "volume" in args:
             return self._store.volumes, checked_id(args["volume"])
         return self._disks, checked_id(args["instance"])
 
 
 def simulated_orders() -> Mapping[str, Operator]:
-    """The same on a host that has no disks: every order ends at once and touches nothing."""
+    """Return operators for a simulated host: every order ends at once and touches nothing."""
 
     def taken(work: Operation) -> Mapping[str, str]:
         size = int(work.order.args["size_gb"]) * GIB
@@ -205,7 +210,7 @@ def _card(final: Path) -> Path:
 
 
 def _run(*command: str) -> None:
-    # Fixed programs, and arguments made of our own paths. e2fsck ends with 1 when it has mended something.
+    # Fixed programs, with arguments made of our own paths. e2fsck ends with 1 when it has repaired something.
     done = subprocess.run(command, capture_output=True, text=True, timeout=_TOOL_TIMEOUT, check=False)  # noqa: S603
     if done.returncode > (1 if command[0] == "e2fsck" else 0):
         raise Failed("operation_failed", f"{command[0]}: {done.stderr.strip()[:200] or done.returncode}")

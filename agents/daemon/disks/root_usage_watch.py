@@ -1,7 +1,7 @@
-"""Where an engine cannot limit roots: what each has written is measured, and one that holds too much is stopped.
+"""Watch of root file systems that the engine cannot limit: one that holds too much is stopped.
 
-It is no hard limit. Between two measurements a program can write as much as the disk takes, so the free room is looked at
-every other second, and when it falls everything is measured at once.
+It is no hard limit: between two measurements a program can fill the disk. So the free room is checked every other
+second, and when it falls, all roots are measured at once.
 """
 
 import logging
@@ -17,15 +17,15 @@ logger = logging.getLogger(__name__)
 
 CODE: Final = "system_disk_full"
 LOOK_EVERY_S: Final = 2.0
-LOOKS: Final = 30  # after so many of them everything is measured, whatever the room is
-STEP: Final = GIB  # of room gone since the last measurement: measure now
-RESERVE: Final = 10 * GIB  # what is left for the engine and the agent: below it nobody has time to tidy up
-GRACE_S: Final = 600.0  # in which one that was stopped for this can be tidied up after its next start
+LOOKS: Final = 30  # checks after which all roots are measured, whatever the room is
+STEP: Final = GIB  # loss of room since the last measurement that causes the next one at once
+RESERVE: Final = 10 * GIB  # room for the engine and the agent; below it the grace time does not count
+GRACE_S: Final = 600.0  # time after a start in which an instance that was stopped for this can be cleaned up
 
 
 @dataclass(frozen=True)
 class Written:
-    """What the root of a running container holds beside its image."""
+    """Size of the root of a running container, apart from its image."""
 
     instance: str
     generation: int
@@ -35,7 +35,7 @@ class Written:
 
 
 class RootWatch:
-    """Looks at the roots of one host. `stop` ends an instance with a failure of this code and these words."""
+    """Checks the roots of one host; `stop` ends an instance with this failure code and the given text."""
 
     def __init__(
         self, measure: Callable[[], list[Written]], room: Callable[[], int], stop: Callable[[Written, str], None]
@@ -54,7 +54,7 @@ class RootWatch:
                 logger.warning("the roots were not measured: %s", error)
 
     def look(self) -> None:
-        """Once: measure when it is time, and stop those that hold too much."""
+        """Check once: measure when it is due, and stop instances that hold too much."""
         room = self._room()
         self._looks -= 1
         if self._looks > 0 and self._room_then - room < STEP:

@@ -1,12 +1,16 @@
-"""System disks: the writable layer of a container on an ext4 image of fixed size, so that a full root is full inside alone.
+"""System disks: the writable layer of a container on an ext4 image of fixed size.
 
-The engine (overlay2) keeps a container's layer in one folder: `diff`, `work`, and the files `link` and `lower`. The image is
-mounted over that folder, and the engine mounts, commits and removes what it finds there as it always does.
-The folder below keeps `link` and `lower` alone, so a container whose disk is not mounted cannot start on an empty root.
+So a full root is full for its own instance alone.
 
-A disk belongs to a root file system, not to a container: a container that takes over the root of an earlier one takes over
-its disk, and nothing is copied. The image's name says which root it is, and on which image (`base`) it stands: as one name
-it is there whole or not at all. Anonymous volumes, which an image may ask for, are folders of the same disk.
+The engine (overlay2) keeps a container's layer in one folder: `diff`, `work`, and the files `link` and `lower`. The
+image is mounted over that folder, and the engine mounts, commits and removes what it finds there as it always does.
+The folder below keeps only `link` and `lower`, so a container whose disk is not mounted cannot start on an empty
+root.
+
+A disk belongs to a root file system, not to a container: a container that takes over the root of an earlier one
+takes over its disk, and nothing is copied. The file name of the disk holds the number of the root and the id of the
+container image that it is based on (`base`); as one name it exists completely or not at all. Anonymous volumes,
+which an image may ask for, are folders of the same disk.
 """
 
 import os
@@ -30,7 +34,7 @@ LAYER: Final = ("diff", "work")
 CARD: Final = ("link", "lower")
 NAMES: Final = ("hostname", "resolv.conf", "hosts")
 COPY_TIMEOUT: Final = 3600.0
-SPARE_ROOM: Final = 256 * MIB  # beside what a layer holds already that is larger than its disk should be
+SPARE_ROOM: Final = 256 * MIB  # added to the size of a layer that already holds more than its disk should
 NAMES_SIZE: Final = "size=1m,nr_inodes=8,mode=0711"
 GONE: Final = "The instance's root file system is gone from the host."
 HELD: Final = "Something on the host still has the system disk mounted."
@@ -38,20 +42,20 @@ HELD: Final = "Something on the host still has the system disk mounted."
 
 @dataclass(frozen=True)
 class Layer:
-    """The writable layer of one container, and what else of it the engine lets the container write."""
+    """Writable layer of one container, and the other places that the engine lets the container write."""
 
     container: str
     instance: str
     root: int
     size_gb: int
-    base: str  # id of the image below it, 64 hex digits
+    base: str  # id of the image that it is based on, 64 hex digits
     folder: Path
-    names: Path  # the folder with its hosts, hostname and resolv.conf
-    volumes: tuple[tuple[str, Path], ...] = ()  # where in the container, where on the host
+    names: Path  # folder with its hosts, hostname and resolv.conf
+    volumes: tuple[tuple[str, Path], ...] = ()  # path in the container, path on the host
 
 
 class SystemDisks:
-    """Those of one host."""
+    """System disks of one host."""
 
     def __init__(self, state: Path, *, sparse: bool) -> None:
         state.mkdir(mode=0o711, parents=True, exist_ok=True)
@@ -63,7 +67,12 @@ class SystemDisks:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def attach(self, layer: Layer) -> None:
-        """Have the layer on its disk, made with what the layer holds if there is none. Raises DiskFull or DiskTrouble."""
+        """Mount the layer's disk; if it has none, make one with what the layer holds.
+
+        Raises:
+            DiskFull: The host has no room for it.
+            DiskTrouble: A tool failed, or the disk is not the layer's.
+        """
         with self._locks[layer.instance]:
             if not os.path.ismount(layer.folder):
                 self._lay(layer)
@@ -71,7 +80,7 @@ class SystemDisks:
                 self._carry_volume(layer, target, source)
 
     def detach(self, layer: Layer) -> None:
-        """The engine is about to remove the container: what it finds then is not the disk."""
+        """Unmount the disk, since the engine is about to remove the container."""
         with self._locks[layer.instance]:
             for name in reversed(NAMES):
                 _unmount(layer.names / name)
@@ -80,8 +89,10 @@ class SystemDisks:
                 _release(image)
 
     def confine_names(self, layer: Layer) -> None:
-        """The engine binds these files into the container, writable, from its own disk: a small tmpfs holds them instead.
-        It writes them anew at each start, so nothing is lost with a reboot."""
+        """Move the files that the engine binds into the container, writable, from its disk to a small tmpfs.
+
+        The engine writes them again at each start, so a reboot loses nothing.
+        """
         with self._locks[layer.instance]:
             if os.path.ismount(layer.names / NAMES[-1]):
                 return
@@ -101,12 +112,12 @@ class SystemDisks:
         return self._image(instance, root) is not None
 
     def base_of(self, instance: str) -> str:
-        """Id of the image on which its newest root stands; "" when it has none."""
+        """Return the id of the image that the newest root is based on; "" if there is no root."""
         newest = max(self._all(instance), key=_root_of, default=None)
         return "" if newest is None else newest.name.split(".")[2]
 
     def size_of(self, layer: Layer) -> int:
-        """In bytes; 0 when there is none."""
+        """Return the size in bytes; 0 if there is no disk."""
         image = self._image(layer.instance, layer.root)
         return 0 if image is None else image.stat().st_size
 
@@ -115,7 +126,7 @@ class SystemDisks:
         return os.path.ismount(layer.folder) and (state.f_bavail * state.f_frsize < MIB or not state.f_favail)
 
     def drop(self, instance: str, root: int | None = None) -> None:
-        """What there is of one root, or of all of them."""
+        """Delete the disk of one root, or of all roots of the instance."""
         with self._locks[instance]:
             pattern = f"{instance}.*" if root is None else f"{instance}.{root}.*"
             for image in sorted(self._images.glob(pattern)):
@@ -126,7 +137,7 @@ class SystemDisks:
         return [f"system disk {path.name}" for path in sorted(self._images.glob(f"{instance}.*"))]
 
     def tidy(self) -> None:
-        """Before any work of this agent begins: a killed one may have left something mounted where disks are made."""
+        """Unmount and delete what a killed agent left half-made; to be called before any work begins."""
         for place in self._staging.iterdir():
             _unmount(place)
             place.rmdir()
@@ -149,7 +160,10 @@ class SystemDisks:
             run_tool("mount", "--bind", str(place), str(layer.folder))
 
     def _make(self, layer: Layer) -> Path:
-        """Under another name until it holds what the layer does. A layer that is larger already is kept as it is."""
+        """Make the disk under another name until it holds what the layer does.
+
+        The disk of a layer that is already too large is made large enough to hold it.
+        """
         if not (layer.folder / "diff").is_dir():
             raise DiskMissing(GONE)
         final = self._images / f"{layer.instance}.{layer.root}.{layer.base}.ext4"
@@ -185,7 +199,7 @@ class SystemDisks:
 
     @contextmanager
     def _staged(self, image: Path) -> Iterator[Path]:
-        """Mounted aside: what is mounted over a layer is ready at once."""
+        """Mount the disk in a staging folder, so that it is complete before it is bound over a layer."""
         place = self._staging / image.name
         place.mkdir(mode=0o700, exist_ok=True)
         _unmount(place)
@@ -204,8 +218,8 @@ class SystemDisks:
 
 
 def mounted_at(image: Path) -> list[str]:
-    """Every place at which the image is mounted, the newest first."""
-    found = subprocess.run(  # noqa: S603  (a fixed program and a path of our own)
+    """Return every place at which the image is mounted, the newest first."""
+    found = subprocess.run(  # noqa: S603 (a fixed program and a path of our own)
         ["losetup", "-n", "-O", "NAME", "-j", str(image)],  # noqa: S607
         capture_output=True,
         text=True,
@@ -221,7 +235,11 @@ def mounted_at(image: Path) -> list[str]:
 
 
 def _release(image: Path) -> None:
-    """Mounted nowhere, and whole. Raises DiskTrouble while something has it."""
+    """Unmount the image everywhere, and wait until it is complete.
+
+    Raises:
+        DiskTrouble: Something still has it mounted.
+    """
     for place in mounted_at(image):
         run_tool("umount", place)
     if not ext4.wait_until_detached(image):
@@ -229,7 +247,7 @@ def _release(image: Path) -> None:
 
 
 def _unmount(place: Path) -> None:
-    """However many mounts are stacked there; of a file too, which pathlib takes for none."""
+    """Unmount all mounts stacked there; unlike pathlib's test it also sees mounts over files."""
     while os.path.ismount(place):
         run_tool("umount", str(place))
 
@@ -243,8 +261,8 @@ def _root_of(image: Path) -> int:
 
 
 def _used(folder: Path) -> int:
-    """Bytes on the disk."""
-    told = subprocess.run(  # noqa: S603  (a fixed program and a path of the engine's)
+    """Return the bytes that the folder takes on the disk."""
+    told = subprocess.run(  # noqa: S603 (a fixed program and a path of the engine's)
         ["du", "-s", "--block-size=1", str(folder)],  # noqa: S607
         capture_output=True,
         text=True,

@@ -1,4 +1,7 @@
-"""What instances have mounted beside their data disks: volumes that they alone write, public snapshots that many read."""
+"""Storage that instances mount besides their data disks: volumes and public snapshots.
+
+A volume is writable for one instance; a public snapshot is read-only and shared.
+"""
 
 import os
 import re
@@ -20,17 +23,21 @@ _PLACES: Final = {"volume": "/mnt", "public": "/pub"}
 
 
 class Volumes(Protocol):
-    """The volumes and public snapshots of one host."""
+    """Volumes and public snapshots of one host."""
 
     def bind(self, mounts: Iterable[Mount]) -> tuple[Bind, ...]:
-        """Mount what is not mounted, and say where it goes. Raises Failed for what is not on this host."""
+        """Mount what is not mounted, and return the binds for the container.
+
+        Raises:
+            Failed: A volume or snapshot is not on this host.
+        """
 
     def use(self) -> list[DiskUse]:
-        """How full every mounted data disk and volume is."""
+        """Return the usage of every mounted data disk and volume."""
 
 
 class LoopVolumes:
-    """Real ones: images of a fixed size like data disks, and snapshots mounted for reading alone."""
+    """Volumes in images of fixed size like data disks, and snapshots that are mounted read-only."""
 
     def __init__(self, root: Path, *, sparse: bool) -> None:
         self.root = root
@@ -55,7 +62,7 @@ class LoopVolumes:
         return self.snapshots / f"{checked_id(snapshot)}.ext4"
 
     def unpublish(self, snapshot: str) -> None:
-        """No instance reads it any more."""
+        """Unmount a public snapshot that no instance reads any more."""
         mount = self.public / checked_id(snapshot)
         unmount(mount)
         if mount.exists():
@@ -85,14 +92,14 @@ class LoopVolumes:
         return [*(self.root / "mounts").glob("*"), *(self.root / "volumes" / "mounts").glob("*")]
 
     def _thaw_all(self) -> None:
-        """An agent that was killed amid a snapshot left the disk frozen."""
+        """Thaw all disks, since an agent that was killed amid a snapshot leaves one frozen."""
         for mount in self._writable_mounts():
             if mount.is_mount():
                 thaw(mount)
 
 
 class SimulatedVolumes:
-    """None at all, for the simulated runtime."""
+    """Simulated runtime's volumes: there are none."""
 
     def bind(self, mounts: Iterable[Mount]) -> tuple[Bind, ...]:
         return ()
@@ -114,7 +121,11 @@ def use_of(mount: Path, image: Path) -> DiskUse:
 
 
 def checked_id(text: str) -> str:
-    """An id as the control plane makes them: it becomes part of a path."""
+    """Return an id from the control plane after a check of its form, since it becomes part of a path.
+
+    Raises:
+        Failed: It is malformed.
+    """
     if not _ID.fullmatch(text):
         raise Failed("operation_failed", "An id is not one.")
     return text

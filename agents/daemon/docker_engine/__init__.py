@@ -1,1 +1,1 @@
-"""The Docker Engine as a runtime."""
+"""Docker Engine as the agent's container runtime."""

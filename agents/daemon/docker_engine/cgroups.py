@@ -1,4 +1,7 @@
-"""Use of a container, read from its cgroup (v1 and v2) and network namespace: the engine's own statistics take a second."""
+"""Usage of a container from its cgroup (v1 and v2) and its network namespace.
+
+The engine's own statistics take a second.
+"""
 
 import os
 import time
@@ -10,13 +13,13 @@ from agents.daemon.engine.interface import Usage
 ROOT = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
 MIB = 1024**2
-_SSH_PORT = ":0016"  # as the kernel writes 22
+_SSH_PORT = ":0016"  # 22 as the kernel writes it
 _ESTABLISHED = "01"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def usage_of(pid: int, *, root: Path = ROOT, proc: Path = PROC) -> Usage | None:
-    """None when the process has ended meanwhile."""
+    """Return the usage of the container of this process; None if the process has ended."""
     try:
         folders = _folders(pid, root, proc)
         received, sent = _traffic(proc / str(pid) / "net" / "dev")
@@ -27,7 +30,7 @@ def usage_of(pid: int, *, root: Path = ROOT, proc: Path = PROC) -> Usage | None:
 
 
 def age_of(pid: int, *, proc: Path = PROC) -> float:
-    """Seconds since a process started, by the kernel's clock that no one can set; 0 when it has ended."""
+    """Return the seconds since a process started, by a clock that cannot be set; 0 if it has ended."""
     try:
         stat = (proc / str(pid) / "stat").read_text()
     except OSError:
@@ -37,12 +40,12 @@ def age_of(pid: int, *, proc: Path = PROC) -> float:
 
 
 def booted_at() -> datetime:
-    """When the machine was started, by its present clock."""
+    """Return when the machine was started, by its present clock."""
     return datetime.fromtimestamp(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME), UTC)
 
 
 def _folders(pid: int, root: Path, proc: Path) -> dict[str, Path]:
-    """Controller → folder; the key "" is the unified hierarchy of v2."""
+    """Return the cgroup folder of each controller; the key "" is the unified hierarchy of v2."""
     found = {}
     for line in (proc / str(pid) / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
@@ -58,7 +61,7 @@ def _cpu_ns(folders: dict[str, Path]) -> int:
 
 
 def _ram_mb(folders: dict[str, Path]) -> int:
-    """Without file cache that the kernel can drop at once."""
+    """Return the memory in use in MiB, without the file cache that the kernel can drop at once."""
     if "memory" in folders:
         used = int((folders["memory"] / "memory.usage_in_bytes").read_text())
         cache = _table(folders["memory"] / "memory.stat")["total_inactive_file"]
@@ -69,7 +72,7 @@ def _ram_mb(folders: dict[str, Path]) -> int:
 
 
 def _oom_kills(folders: dict[str, Path]) -> int:
-    """Programs that the kernel ended for lack of memory, whichever; old kernels do not count them."""
+    """Return how many processes the kernel killed for lack of memory; old kernels do not count them."""
     counted = folders["memory"] / "memory.oom_control" if "memory" in folders else folders[""] / "memory.events"
     try:
         return _table(counted).get("oom_kill", 0)
@@ -92,7 +95,7 @@ def _traffic(path: Path) -> tuple[int, int]:
 
 
 def _sessions(folder: Path) -> int:
-    """Established connections to the container's SSH server, in its own network."""
+    """Return the established connections to the container's SSH server, in its own network."""
     tables = [folder / name for name in ("tcp", "tcp6")]
     rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()[1:]]
     return sum(1 for row in rows if row[1].endswith(_SSH_PORT) and row[3] == _ESTABLISHED)

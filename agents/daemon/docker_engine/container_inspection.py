@@ -1,4 +1,4 @@
-"""Reads what the engine says of a container of ours."""
+"""Conversion of the engine's inspection of our containers into the agent's own types."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -26,7 +26,7 @@ _NEVER: Final = "0001-01-01T00:00:00Z"
 
 
 def _length_of(now: dict[str, Any]) -> float:
-    """Seconds from the last start to the end, by the engine's clock; 0 for what never ran."""
+    """Return the seconds from the last start to the end by the engine's clock; 0 if it never ran."""
     if _NEVER in (now["StartedAt"], now["FinishedAt"]):
         return 0.0
     ran = datetime.fromisoformat(now["FinishedAt"]) - datetime.fromisoformat(now["StartedAt"])
@@ -34,7 +34,7 @@ def _length_of(now: dict[str, Any]) -> float:
 
 
 def is_attached(state: dict[str, Any], instance: str, networks: list[str]) -> bool:
-    """Whether a container is in one of these networks, or will be at its start."""
+    """Return whether a container is in one of these networks, or will be when it starts."""
     own = (state["NetworkSettings"]["Networks"] or {}).get(network_name(instance))
     if own is None:
         return False
@@ -42,7 +42,7 @@ def is_attached(state: dict[str, Any], instance: str, networks: list[str]) -> bo
 
 
 def way_to(state: dict[str, Any]) -> Way | None:
-    """How a running container is reached; None for one that does not run, or has no address."""
+    """Return how a running container is reached; None if it does not run or has no address."""
     instance = state["Config"]["Labels"][INSTANCE_LABEL]
     network = (state["NetworkSettings"]["Networks"] or {}).get(network_name(instance)) or {}
     if state["State"]["Status"] != "running" or not network.get("IPAddress"):
@@ -64,7 +64,7 @@ def container_of(state: dict[str, Any], *, cut: str = "", mend_due: bool = False
     return Container(
         id=state["Id"],
         instance=labels[INSTANCE_LABEL],
-        generation=int(number) if number.isdecimal() else 0,  # renamed by someone else
+        generation=int(number) if number.isdecimal() else 0,  # not a number if somebody renamed the container
         status=status,
         spec=labels.get(SPEC_LABEL, ""),
         gpu_uuids=tuple(filter(None, labels.get(GPUS_LABEL, "").split(","))),

@@ -1,6 +1,7 @@
-"""The body of a create call, built from the desired instance alone: nothing else can be asked of the engine.
+"""Body of a create call, built from the desired instance alone, so that nothing else can be requested.
 
-The control plane names an image, GPUs, shares and ports. Privileges, devices, host paths and namespaces have no field here.
+The control plane names an image, GPUs, shares and ports. There are no fields for privileges, devices, host paths
+and namespaces.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from agents.protocol.messages import DesiredInstance
 
 INSTANCE_LABEL = "berth.instance"
 HOST_LABEL = "berth.host"
-NO_HOST = "none"  # the host of a root on its way: whoever takes it in
+NO_HOST = "none"  # host of a root that is being transferred: it belongs to whichever host receives it
 FENCE_LABEL = "berth.fence"
 SPEC_LABEL = "berth.spec"
 GPUS_LABEL = "berth.gpus"
@@ -23,8 +24,8 @@ SYSTEM_DISK_LABEL = "berth.system_disk_gb"
 OFFICIAL_LABEL = "berth.official"
 SYNC_LABEL = "berth.sync"
 SYNC_HOST_LABEL = "berth.sync-host"
-PARCEL_LABEL = "berth.parcel"  # an image packed twice, by an agent that was killed meanwhile, keeps no name
-# Set on every container, so that it takes none of them from its image, whose labels are its maker's.
+PARCEL_LABEL = "berth.parcel"  # an image that a killed agent packed before loses its name when it is packed again
+# Set on every container, so that it inherits none of them from its image, whose labels are its author's.
 OWN_LABELS = (
     INSTANCE_LABEL,
     HOST_LABEL,
@@ -40,7 +41,7 @@ OWN_LABELS = (
 )
 ROOT_REPOSITORY = "berth-root"
 PARCELS = "berth-parcel"
-ROOT_MESSAGE = "berth: a root on its way"  # by which the layer of a root that was brought is told from those of its image
+ROOT_MESSAGE = "berth: a root on its way"  # distinguishes the layer of a transferred root from those of its image
 BRIDGE_PREFIX = "berth"
 
 CAPABILITIES = (
@@ -64,14 +65,14 @@ SUBNET_PREFIX = 29  # gateway and one container
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What the host's owner decides about containers."""
+    """Choices of the host's owner that concern containers."""
 
     host_id: str
-    listen: str = "0.0.0.0"  # noqa: S104  (renters come from anywhere)
+    listen: str = "0.0.0.0"  # noqa: S104 (renters connect from anywhere)
     network_pool: str = "10.209.0.0/16"
-    seccomp: str = ""  # a profile as JSON text; "" leaves the engine's own default
+    seccomp: str = ""  # a profile as JSON text; "" keeps the engine's own default
     open_files: int = OPEN_FILES
-    publish: bool = True  # no port of a host behind NAT is of use to anybody outside
+    publish: bool = True  # False behind NAT, where published ports are of no use
 
 
 def container_name(instance: str, generation: int) -> str:
@@ -83,7 +84,7 @@ def network_name(instance: str) -> str:
 
 
 def bridge_name(instance: str) -> str:
-    """Interface names have 15 letters at most; the firewall matches them by prefix."""
+    """Return the name of the instance's bridge: at most 15 letters, with the firewall's prefix."""
     return BRIDGE_PREFIX + hashlib.sha256(instance.encode()).hexdigest()[:10]
 
 
@@ -92,18 +93,24 @@ def root_repository(instance: str) -> str:
 
 
 def is_own_name(image: str) -> bool:
-    """Return whether `image` is a name that the agent alone gives: to saved roots, and to roots on their way."""
+    """Return whether only the agent gives such a name: to saved roots, and to roots in transfer."""
     return image.startswith((f"{ROOT_REPOSITORY}/", f"{PARCELS}:", f"{PARCELS}@"))
 
 
 def is_made_here(image: Mapping[str, Any]) -> bool:
-    """Return whether an image that bears our labels, as any can, may be one of ours: none of its names is another's."""
+    """Return whether an image with our labels may be ours: the agent gave all of its names.
+
+    The labels alone prove nothing, since any image can have them.
+    """
     names = [*(image["RepoTags"] or []), *(image["RepoDigests"] or [])]
     return all(is_own_name(name) for name in names if not name.startswith("<none>"))
 
 
 def disk_limit_gb(labels: Mapping[str, str]) -> int:
-    """Return the size of a container's system disk; 0 if it has none. Older containers have their image's labels."""
+    """Return the size of a container's system disk; 0 if it has none.
+
+    Older containers have the labels of their image.
+    """
     text = labels.get(SYSTEM_DISK_LABEL, "")
     return int(text) if text.isdecimal() else 0
 
@@ -125,7 +132,7 @@ def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, A
             SYSTEM_DISK_LABEL: str(desired.system_disk_gb or ""),
         },
         "ExposedPorts": {f"{inside}/tcp": {} for inside, _ in published_ports(desired)},
-        # A shell as the main program of an image goes on while it has a terminal.
+        # A shell as an image's main program keeps running while it has a terminal.
         "Tty": not desired.has_ssh,
         "OpenStdin": not desired.has_ssh,
         "HostConfig": host_config(order, options),
@@ -134,7 +141,10 @@ def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, A
 
 
 def container_env(desired: DesiredInstance) -> list[str]:
-    """Overrides what an image says about GPUs. Renters' own variables go by file, where no inspect shows them."""
+    """Return the environment variables that override what an image says about GPUs.
+
+    The renter's own variables are passed in a file, where no inspection shows them.
+    """
     env = [
         f"NVIDIA_VISIBLE_DEVICES={','.join(desired.gpu_uuids) or 'void'}",
         "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
@@ -145,7 +155,7 @@ def container_env(desired: DesiredInstance) -> list[str]:
 
 
 def published_ports(desired: DesiredInstance) -> list[tuple[int, int]]:
-    """All but that of SSH where the agent itself speaks it."""
+    """Return the published ports: all, but not that of SSH where the agent itself serves it."""
     return [pair for pair in desired.ports if desired.has_ssh or pair[0] != SSH_PORT]
 
 
@@ -170,12 +180,15 @@ def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]
 
 
 def _places(listen: str) -> tuple[str, ...]:
-    """Where to publish: to the engine `::` is IPv6 alone."""
+    """Return the addresses to publish on; the engine takes `::` as IPv6 alone."""
     return ("0.0.0.0", "::") if listen == "::" else (listen,)  # noqa: S104
 
 
 def network_options(instance: str, options: EngineOptions, attempt: int) -> dict[str, Any]:
-    """One small bridge for each instance. The engine's own pools end after about 30 networks, stopped instances included."""
+    """Return the options of an instance's network, one small bridge per instance.
+
+    The engine's own address pools are exhausted after about 30 networks, including those of stopped instances.
+    """
     return {
         "name": network_name(instance),
         "driver": "bridge",
@@ -191,7 +204,10 @@ def network_options(instance: str, options: EngineOptions, attempt: int) -> dict
 
 
 def _subnet(instance: str, pool: str, attempt: int) -> str:
-    """Spread by hash, so that parallel creations and several agents on one engine rarely meet; the next attempt moves on."""
+    """Return the subnet for an attempt, chosen by hash.
+
+    So parallel creations, and several agents on one engine, rarely collide; the next attempt tries another subnet.
+    """
     network = ipaddress.ip_network(pool)
     count = 1 << (SUBNET_PREFIX - network.prefixlen)
     spot = int(hashlib.sha256(f"{instance}:{attempt}".encode()).hexdigest(), 16) % count
@@ -252,7 +268,7 @@ def _bind(source: str, target: str, *, read_only: bool) -> dict[str, Any]:
 
 
 def _device_requests(desired: DesiredInstance) -> list[dict[str, Any]]:
-    """By UUID, never by count: an index may mean another GPU after a reboot."""
+    """Request GPUs by UUID, never by count: an index may mean another GPU after a reboot."""
     if desired.simulated_gpus or not desired.gpu_uuids:
         return []
     return [{"Driver": "nvidia", "DeviceIDs": list(desired.gpu_uuids), "Capabilities": [["gpu"]]}]

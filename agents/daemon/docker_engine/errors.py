@@ -1,4 +1,4 @@
-"""A Docker Engine's errors in the runtime's own words, and where the engine is."""
+"""Conversion of the Docker client's errors into the runtime's, and the address of the engine."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +16,12 @@ READ_TIMEOUT: Final = 5.0
 
 @contextmanager
 def engine_answers() -> Iterator[None]:
-    """Raises EngineRefused for an answer that is no, EngineSilent for none."""
+    """Convert errors of the Docker client in the block.
+
+    Raises:
+        EngineRefused: The engine answered with an error.
+        EngineSilent: It did not answer.
+    """
     try:
         yield
     except errors.NotFound as error:
@@ -28,12 +33,17 @@ def engine_answers() -> Iterator[None]:
 
 
 def engine_place() -> dict[str, Any]:
-    """Where the environment says that the engine is, as the client takes it."""
+    """Return the engine's address from the environment, as arguments for the client."""
     return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
 
 
 @contextmanager
 def open_engine(timeout: float = READ_TIMEOUT) -> Iterator[Any]:
-    """A client of its own for some questions. Raises EngineSilent or EngineRefused, in the block too."""
+    """Open a client of its own for a few requests; errors in the block are converted too.
+
+    Raises:
+        EngineRefused: The engine answered with an error.
+        EngineSilent: It did not answer.
+    """
     with engine_answers(), closing(docker.APIClient(version="auto", timeout=timeout, **engine_place())) as client:
         yield client

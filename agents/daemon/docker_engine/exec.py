@@ -1,4 +1,4 @@
-"""Ways into real containers: their network from within, and shells that the engine starts beside their first process."""
+"""Access to running containers: connections inside their network, and programs run by the engine."""
 
 import json
 import socket
@@ -20,8 +20,8 @@ SHELL: Final = (
     'cd "${HOME:-/}" 2>/dev/null; export LANG="${LANG:-C.UTF-8}"; '
     "if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi"
 )
-# What the engine starts beside the first process has no parent inside. Only those shells are told that the line is cut; they
-# tell their own jobs, and what was meant to outlive them (nohup, tmux) does.
+# A process that the engine starts by exec has no parent inside the container. Only those shells get SIGHUP; they pass
+# it to their jobs, and what was meant to outlive them (nohup, tmux) does.
 HANG_UP: Final = f"""
 for folder in /proc/[0-9]*; do
   parent=
@@ -38,7 +38,7 @@ Answers = Callable[[], AbstractContextManager[None]]
 
 
 class DockerExec:
-    """Enters containers of this host's own instances. `answers` puts the engine's errors into the runtime's words."""
+    """Enters containers of this host's own instances; `answers` converts the engine's errors."""
 
     def __init__(
         self, client: Any, containers: Callable[[str], Sequence[Container]], answers: Answers, engine: str = DEFAULT_ENGINE
@@ -52,7 +52,7 @@ class DockerExec:
         container = self._running(instance)
         try:
             found = network_namespace.connect_inside(container.pid, container.id, port)
-        except network_namespace.NotInside:  # an agent in a container of its own does not see the processes of others
+        except network_namespace.NotInside:  # an agent in a container of its own does not see other containers' processes
             found = socket.create_connection((self._address(container.id), port), timeout=network_namespace.TIMEOUT)
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return found
@@ -83,7 +83,10 @@ class DockerExec:
         return DockerCommand(self._client, self._answers, str(made["Id"]), connection, first)
 
     def hang_up(self, instance: str, keep: Sequence[str]) -> None:
-        """Best effort: an image without a shell has no terminals either."""
+        """Send SIGHUP to all terminals but these sessions; best effort.
+
+        An image without a shell has no terminals either.
+        """
         for container in self._containers(instance):
             if container.status == "running":
                 with self._answers():
@@ -110,8 +113,10 @@ class DockerExec:
         raise EngineRefused("The instance has no network.")
 
     def _start(self, command: str, *, tty: bool = True) -> tuple[socket.socket, bytes]:
-        """The raw connection that a started command leaves behind, and what had come with the reply. The engine's own client
-        reads ahead, and would lose that."""
+        """Start the command and return the raw connection, with the bytes that came along with the reply.
+
+        The engine's own client reads ahead, and would lose those bytes.
+        """
         body = json.dumps({"Detach": False, "Tty": tty}).encode()
         head = (
             f"POST /exec/{command}/start HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
@@ -149,7 +154,7 @@ class DockerExec:
 
 
 class DockerCommand:
-    """One program that the engine started."""
+    """One program that the engine started in a container."""
 
     def __init__(self, client: Any, answers: Answers, command: str, connection: socket.socket, first: bytes) -> None:
         self._client = client
@@ -165,7 +170,7 @@ class DockerCommand:
 
 
 class DockerTerminal(DockerCommand):
-    """One shell that the engine started."""
+    """One shell with a terminal that the engine started in a container."""
 
     def resize(self, columns: int, rows: int) -> None:
         with self._answers():

@@ -1,4 +1,4 @@
-"""Who ended a container, by the events that the engine remembers: its state has an exit code, which says nothing of that."""
+"""Cause of a container's end, from the events that the engine keeps; the exit code does not tell it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,24 +6,28 @@ from typing import Any, Final
 
 from agents.daemon.lib.journal import EndedBy
 
-REMEMBERED: Final = 256  # so many events the engine keeps, and forgets them all when it is restarted
+REMEMBERED: Final = 256  # events that the engine keeps; a restart of the engine loses them all
 WITHIN: Final = timedelta(minutes=10)
 _NANO: Final = 1_000_000_000
 _HARMLESS: Final = frozenset({"17", "18", "19", "20", "21", "22", "23", "28"})  # signals that end no program
 
 
 def who_ended(told: Sequence[dict[str, Any]], container: str, *, ordered: bool) -> EndedBy:
-    """`told` is everything that the engine remembers, oldest first; `ordered`: this agent itself has stopped it.
+    """Return who ended a container.
 
-    A signal that the engine sent is written down, whoever asked for it. One from inside the container is not, and an exit
-    code of 137 can be had from inside at will. So it is the host's doing only when the engine says that it was asked, and
-    the engine's when it ended while no engine was there to write it down.
+    `told` are all events that the engine keeps, oldest first; `ordered` says that this agent itself stopped the
+    container.
+
+    The engine records signals that it sent, whoever asked for them. It does not record signals from inside the
+    container, and an exit code of 137 can be produced inside at will. So the host counts as the cause only if the
+    engine was asked for a signal, and the engine itself if the container ended while no engine was there to record
+    it.
     """
     own = [event for event in told if event.get("Actor", {}).get("ID") == container]
     ended_at = _last(own, "die")
     if ended_at is None:
         return "itself" if ordered or len(told) >= REMEMBERED else "engine"
-    # Signals of an earlier run, such as those of the restart that began this one, have ended that.
+    # Signals of an earlier run, such as those of the restart that began this run, ended that earlier run.
     since = max(_last(own, "start") or 0, ended_at - int(WITHIN.total_seconds() * _NANO))
     signalled = any(since <= event["timeNano"] <= ended_at and _is_fatal(event) for event in own)
     return "host" if signalled and not ordered else "itself"

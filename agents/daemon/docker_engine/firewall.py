@@ -1,4 +1,4 @@
-"""Rules around the instances' bridges: the internet is open, the host, its networks and other instances are not."""
+"""Packet rules for the instances' bridges, which reach the internet but neither the host nor each other."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ FORWARD_CHAIN = "BERTH"
 INPUT_CHAIN = "BERTH-IN"
 BLOCKED = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "224.0.0.0/4", "127.0.0.0/8")
 MAIL_PORTS = "25,465,587"
-# At most this many new connections from one instance: a scan or a flood is no use for a GPU.
+# Limit of new connections from one instance, since scans and floods need no GPU.
 RATE_RULE = (
     "-m conntrack --ctstate NEW -m hashlimit --hashlimit-above 200/sec --hashlimit-burst 400 "
     "--hashlimit-mode srcip --hashlimit-name berth -j DROP"
@@ -22,7 +22,10 @@ _BRIDGES = f"{BRIDGE_PREFIX}+"
 
 
 def rules(resolvers: list[str], *, rate: bool = True) -> list[str]:
-    """Both chains as `iptables -S` prints them. Replies pass first: a renter may well come from a private address."""
+    """Return the rules of both chains as `iptables -S` prints them.
+
+    Replies pass first, since a renter may connect from a private address.
+    """
     known = "-m conntrack --ctstate RELATED,ESTABLISHED -j RETURN"
     forward = [known, RATE_RULE] if rate else [known]
     for address in resolvers:
@@ -37,19 +40,19 @@ def rules(resolvers: list[str], *, rate: bool = True) -> list[str]:
 
 
 def jumps() -> list[tuple[str, str]]:
-    """(chain, rule) that lead from the kernel's and the engine's chains into ours."""
+    """Return (chain, rule) pairs that jump from the kernel's and the engine's chains to ours."""
     return [("DOCKER-USER", f"-i {_BRIDGES} -j {FORWARD_CHAIN}"), ("INPUT", f"-i {_BRIDGES} -j {INPUT_CHAIN}")]
 
 
 def resolvers_of(path: Path) -> list[str]:
-    """The host's IPv4 name servers, which containers ask too."""
+    """Return the host's IPv4 name servers, which containers use too."""
     lines = path.read_text().splitlines() if path.exists() else []
     found = [line.split()[1] for line in lines if line.startswith("nameserver ") and "." in line]
     return [address for address in found if not address.startswith("127.")]
 
 
 class Firewall:
-    """Keeps the rules in place; does nothing where iptables is missing or the agent may not use it."""
+    """Keeps the rules in place; does nothing where iptables is missing or may not be used."""
 
     def __init__(self, resolv_conf: Path = Path("/etc/resolv.conf")) -> None:
         self._iptables = shutil.which("iptables")
@@ -57,24 +60,24 @@ class Firewall:
         self.gates = SshAllowList(self._call, self._restore)
 
     def assert_rules(self) -> bool:
-        """Make the rules stand; whether they do. Cheap when they already stand: four reads."""
+        """Install the rules and return whether they are in place; only four reads if they already are."""
         if self._iptables is None:
             return False
         resolvers = resolvers_of(self.resolv_conf)
-        # A kernel without hashlimit still gets every other rule.
+        # a kernel without hashlimit still gets all other rules
         wanted = [rules(resolvers), rules(resolvers, rate=False)]
         if self._chain(FORWARD_CHAIN) + self._chain(INPUT_CHAIN) not in wanted and not any(map(self._load, wanted)):
             return False
         return all(self._lead(chain, rule) for chain, rule in jumps()) and self.gates.assert_all()
 
     def rules_now(self) -> Rules:
-        """All packet rules of this machine, and what else decides where connections go."""
+        """Return all packet rules of this machine, and what else decides where connections go."""
         tables = [self._call("-S", "-t", table).stdout.splitlines() for table in ("nat", "filter")]
         nat, packets = ([line.strip() for line in table] for table in tables)
         return Rules(nat, packets, forwarding=is_forwarding(), listening=listening_ports())
 
     def remove(self) -> bool:
-        """Take both chains and every jump to them away; whether any stood."""
+        """Remove both chains and all jumps to them; return whether there were any."""
         stood = [name for name in (FORWARD_CHAIN, INPUT_CHAIN) if self._call("-S", name).returncode == 0]
         for chain, rule in jumps():
             while self._call("-C", chain, *rule.split()).returncode == 0:
@@ -89,7 +92,7 @@ class Firewall:
         return [line.strip() for line in done.stdout.splitlines() if line.startswith("-A ")]
 
     def _load(self, wanted: list[str]) -> bool:
-        """Replace both chains in one atomic step, touching no other."""
+        """Replace both chains in one atomic step, without touching others."""
         return self._restore(
             "\n".join(["*filter", f":{FORWARD_CHAIN} - [0:0]", f":{INPUT_CHAIN} - [0:0]", *wanted, "COMMIT", ""])
         )
@@ -107,6 +110,6 @@ class Firewall:
     def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         if self._iptables is None:
             return subprocess.CompletedProcess(arguments, 1, "", "iptables is missing")
-        # A fixed program with rules made here.
+        # a fixed program with rules made here
         command = [str(self._iptables), "--wait", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)  # noqa: S603

@@ -1,4 +1,4 @@
-"""What the container engine cannot do, and which promise to renters would be broken by it."""
+"""Check of the container engine's features against the promises that are made to renters."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +14,7 @@ class EngineUnfit(Exception):
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What the engine says of itself."""
+    """Features of an engine as it reports them."""
 
     version: str
     podman: bool
@@ -33,13 +33,21 @@ class EngineFacts:
 
 
 def read_engine() -> EngineFacts:
-    """Raises EngineSilent or EngineRefused."""
+    """Query the engine's features.
+
+    Raises:
+        EngineSilent: The engine does not answer.
+        EngineRefused: The engine refuses the query.
+    """
     with open_engine() as client:
         return engine_facts(client.info(), client.version())
 
 
 def engine_facts(info: dict[str, Any], version: dict[str, Any]) -> EngineFacts:
-    """Podman speaks Docker's language and leaves out what it does not know: what is missing counts as there."""
+    """Convert the engine's answers.
+
+    Podman has the same API but leaves out what it does not know, so that missing limits count as supported.
+    """
     security = [str(item) for item in info.get("SecurityOptions") or []]
     components = [str(item.get("Name", "")) for item in version.get("Components") or []]
     return EngineFacts(
@@ -61,7 +69,7 @@ def engine_facts(info: dict[str, Any], version: dict[str, Any]) -> EngineFacts:
 
 
 def broken_promises(found: EngineFacts) -> list[tuple[str, str]]:
-    """(what cannot be promised, what to do), the gravest first. Nothing for an engine on which all of it holds."""
+    """Return (broken promise, remedy) pairs, the most serious first; empty if the engine can keep all."""
     rows = [
         (
             found.podman,
@@ -95,7 +103,13 @@ def broken_promises(found: EngineFacts) -> list[tuple[str, str]]:
 
 
 def check_engine() -> None:
-    """Raises EngineUnfit for an engine with which a promise is broken, EngineSilent or EngineRefused for none."""
+    """Refuse an engine with which a promise to renters cannot be kept.
+
+    Raises:
+        EngineUnfit: A promise cannot be kept.
+        EngineSilent: The engine does not answer.
+        EngineRefused: The engine refuses the query.
+    """
     broken = broken_promises(read_engine())
     if broken:
         promise, remedy = broken[0]
@@ -103,6 +117,6 @@ def check_engine() -> None:
 
 
 def _controllers(found: EngineFacts, more: str) -> str:
-    """A kernel with the unified hierarchy has every controller; an older one takes words at boot."""
+    """Return the boot parameter that adds a controller; kernels with cgroup v2 have all controllers."""
     words = "systemd.unified_cgroup_hierarchy=1" if found.cgroup != CGROUP_V2 else more
     return f"Add `{words or 'systemd.unified_cgroup_hierarchy=1'}` to the kernel's command line and restart the machine"

@@ -1,8 +1,8 @@
-"""A host's claim on its container engine: of two agents that call themselves the same host, one works there.
+"""Claim of a host on its container engine: of two agents with one host's identity, one may work there.
 
-The claim is a volume of the engine by the host's name, with the folder's token as a label: making a volume that exists
-changes nothing and says what is there, so whoever comes second sees the first. It outlives restarts of the agent and of the
-engine, and is taken away by `berth-agent uninstall`.
+The claim is a volume of the engine with the host's name and the folder's token as a label. Creating a volume that
+exists changes nothing and returns what is there, so the second agent sees the first one's token. The claim survives
+restarts of the agent and of the engine, and is removed by `berth-agent uninstall`.
 """
 
 import logging
@@ -23,7 +23,7 @@ LOOK_EVERY_S: Final = 5.0
 
 
 class HostTaken(Exception):
-    """Another folder's agent is this host on this engine."""
+    """The agent of another folder has this host's identity on this engine."""
 
 
 def claim_name(host_id: str) -> str:
@@ -31,10 +31,16 @@ def claim_name(host_id: str) -> str:
 
 
 def claim_engine(host_id: str, place: Place) -> None:
-    """Raises HostTaken, EngineSilent, EngineRefused. Asked again it is cheap."""
+    """Claim the engine for the agent of this folder; a repeated call is cheap.
+
+    Raises:
+        HostTaken: The agent of another folder holds the claim.
+        EngineSilent: The engine does not answer.
+        EngineRefused: The engine refuses a request.
+    """
     with open_engine() as client:
         client.create_volume(claim_name(host_id), labels=_labels(host_id, place))
-        # What making it answers has no labels for one that is from before the engine's last start.
+        # The answer to the creation lacks the labels of a volume from before the engine's last start.
         found = client.inspect_volume(claim_name(host_id))["Labels"] or {}
     if found.get(FOLDER_LABEL) != place.token:
         other = found.get(PLACE_LABEL, "another folder")
@@ -45,27 +51,27 @@ def claim_engine(host_id: str, place: Place) -> None:
 
 
 def claimed_by(host_id: str) -> str:
-    """The folder whose agent is this host on the engine; empty for none."""
+    """Return the folder whose agent holds the claim on the engine; empty for none."""
     with open_engine() as client:
         found = _found(client, host_id)
     return str((found[0]["Labels"] or {}).get(PLACE_LABEL, "")) if found else ""
 
 
 def take_over(host_id: str, place: Place) -> None:
-    """The claim is this folder's from now on; the agent of another one sees it and ends."""
+    """Move the claim to this folder; the agent of the other one notices it and ends."""
     with open_engine() as client:
         _drop(client, host_id)
         client.create_volume(claim_name(host_id), labels=_labels(host_id, place))
 
 
 def drop_claim(host_id: str) -> None:
-    """Nobody's any more."""
+    """Remove the claim."""
     with open_engine() as client:
         _drop(client, host_id)
 
 
 def watch_claim(host_id: str, place: Place, lost: Callable[[HostTaken], None], stopped: threading.Event) -> None:
-    """Look now and then whether it is still ours; a pruned one is made anew."""
+    """Check the claim periodically until it is lost or `stopped`; a pruned claim is made again."""
     while not stopped.wait(LOOK_EVERY_S):
         try:
             claim_engine(host_id, place)
@@ -86,6 +92,6 @@ def _drop(client: Any, host_id: str) -> None:
 
 
 def _found(client: Any, host_id: str) -> list[dict[str, Any]]:
-    """One or none. The engine matches parts of names too."""
+    """Return the claim's volume in a list, or an empty list: the engine also matches parts of names."""
     listed = client.volumes(filters={"name": claim_name(host_id)})["Volumes"] or []
     return [item for item in listed if item["Name"] == claim_name(host_id)]

@@ -1,7 +1,7 @@
-"""Images as the files that an engine writes out and takes in: whose they are, which layers they have, what they unpack to.
+"""Image archives of the engine: check of their content, their layers, and a safe repacking.
 
-A chain id names a layer together with all below it: `sha256(chain id below + " " + digest of the layer)`, as the OCI image
-specification has it. An engine that has a chain id does not read that layer of an archive.
+A chain id names a layer together with all below it: `sha256(chain id below + " " + digest of the layer)`, as the
+OCI image specification defines it. An engine that has a chain id does not read that layer of an archive.
 """
 
 import hashlib
@@ -22,21 +22,24 @@ from agents.daemon.lib.errors import Failed
 TOO_LARGE: Final = "What arrives is larger than an image and a system disk can be."
 _NO_IMAGE: Final = "What arrived is no image."
 _ALGORITHM: Final = "sha256:"
-_GZIP: Final = 16 + zlib.MAX_WBITS  # with its head and its checksum
+_GZIP: Final = 16 + zlib.MAX_WBITS  # with the gzip header and checksum
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _COMPRESSED: Final = (b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"BZh")  # zstd, xz, bzip2
 _LONGEST_MAGIC: Final = 6
-_SKIPPED_BY_ZSTD: Final = b"\x2a\x4d\x18"  # behind a byte 0x50 to 0x5f: a frame that may come before one of zstd
+_SKIPPED_BY_ZSTD: Final = b"\x2a\x4d\x18"  # after a byte 0x50 to 0x5f: a skippable frame, which may precede one of zstd
 _PIECE: Final = 1024 * 1024
-_LARGEST_LIST: Final = 4 * 1024 * 1024  # of an image's layers and of its configuration
+_LARGEST_LIST: Final = 4 * 1024 * 1024  # bytes of the list of an image's layers, and of its configuration
 _LARGEST_READ: Final = 2 * _LARGEST_LIST
 _MOST_FILES: Final = 10_000
 
 
 @dataclass(frozen=True)
 class CheckedRoot:
-    """What is taken of an archive: the image's configuration, the digests of its layers, and of each
-    its name there and its bytes unpacked."""
+    """Accepted parts of an archive.
+
+    These are the image's configuration, the digests of its layers, and for each layer its name in the archive and
+    its size unpacked.
+    """
 
     config: bytes
     digests: tuple[str, ...]
@@ -48,7 +51,7 @@ class CheckedRoot:
 
 
 def chains_of(digests: Iterable[str]) -> list[str]:
-    """The chain ids of an image's layers, lowest first, from the digests of what each unpacks to."""
+    """Return the chain ids of an image's layers, lowest first, from the digests of the unpacked layers."""
     chains: list[str] = []
     for digest in digests:
         chains.append(_ALGORITHM + hashlib.sha256(f"{chains[-1]} {digest}".encode()).hexdigest() if chains else digest)
@@ -56,7 +59,10 @@ def chains_of(digests: Iterable[str]) -> list[str]:
 
 
 def parts_of(path: Path) -> tuple[Part, ...]:
-    """Where each layer of an image lies in its file. None for a file that is not understood: it is sent whole."""
+    """Return where each layer of an image lies in its archive file.
+
+    It is empty for a file that is not understood, which is then sent whole.
+    """
     try:
         with _opened(path) as archive:
             layers = [(chain, archive.getmember(name)) for chain, _digest, name in _layers(archive)]
@@ -66,11 +72,14 @@ def parts_of(path: Path) -> tuple[Part, ...]:
 
 
 def check_archive(path: Path, target: str, most: int, held: Collection[str]) -> CheckedRoot:
-    """What the engine may have of one image without a name, made from the instance `target`.
+    """Return the parts that the engine may load of an archive with one unnamed image of instance `target`.
 
-    An archive may hold many images, and rename what is there. Layers may be compressed, by a hostile host to any factor. And
-    an image may name a layer that it did not bring, of somebody else here: each is either `held` for this instance, by its
-    chain id, or has the content that the image says. Raises Failed, also for more than `most` bytes.
+    An archive may hold many images, and rename existing ones. Layers may be compressed, by a hostile host to any
+    factor. And an image may name a layer that it did not bring, which belongs to somebody else here. So each layer
+    either is in `held`, by its chain id, for this instance, or has the content that the image declares.
+
+    Raises:
+        Failed: The archive breaks one of these rules, or unpacks to more than `most` bytes.
     """
     try:
         with _opened(path) as archive:
@@ -96,10 +105,11 @@ def check_archive(path: Path, target: str, most: int, held: Collection[str]) -> 
 
 
 def packed_anew(path: Path, root: CheckedRoot) -> Iterator[bytes]:
-    """An archive of what was checked and of nothing else, for the engine to read.
+    """Yield an archive of the checked parts and of nothing else, for the engine to load.
 
-    The engine reads an archive in its own way: it unpacks one that is compressed, takes "./manifest.json" for the manifest,
-    believes an index beside it, and writes every file to its disk. So it never sees one that another host has made.
+    The engine reads archives leniently: it unpacks a compressed one, accepts "./manifest.json" as the manifest,
+    trusts an index next to it, and writes every file to its disk. So it is never given an archive that another host
+    has made.
     """
     names = [f"{number}/layer.tar" for number in range(len(root.layers))]
     manifest = json.dumps([{"Config": "config.json", "RepoTags": None, "Layers": names}]).encode()
@@ -120,7 +130,7 @@ def _as_member(name: str, size: int, pieces: Iterator[bytes]) -> Iterator[bytes]
 
 
 class _Bounded(io.FileIO):
-    """A file of which nobody reads as much at once as its own headers ask for."""
+    """File whose single reads are limited, since an archive's own headers may ask for any size."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is None or not 0 <= size <= _LARGEST_READ:
@@ -130,7 +140,12 @@ class _Bounded(io.FileIO):
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tarfile.TarFile]:
-    """Raises Failed for more files than an image has, TarError for an archive that is compressed as a whole."""
+    """Open an archive.
+
+    Raises:
+        Failed: It has more files than an image can have.
+        TarError: It is compressed as a whole.
+    """
     with _Bounded(path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
         for number, _member in enumerate(archive):
             if number == _MOST_FILES:
@@ -139,7 +154,11 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
 
 
 def _layers(archive: tarfile.TarFile) -> Iterator[tuple[str, str, str]]:
-    """(chain id, digest, name in the archive) of each layer of the only image. Raises ValueError when they do not match."""
+    """Yield (chain id, digest, name in the archive) for each layer of the only image.
+
+    Raises:
+        ValueError: The lists of the manifest and of the configuration have different lengths.
+    """
     [image] = json.loads(_read_list(archive, "manifest.json"))
     config = json.loads(_read_list(archive, str(image["Config"])))
     digests = [str(digest) for digest in config["rootfs"]["diff_ids"]]
@@ -147,9 +166,10 @@ def _layers(archive: tarfile.TarFile) -> Iterator[tuple[str, str, str]]:
 
 
 def _measure(archive: tarfile.TarFile, name: str, most: int, *, hashed: bool) -> tuple[int, str]:
-    """Bytes of one layer as it is unpacked, and its digest if that is asked for.
+    """Return the bytes of one unpacked layer, and its digest if `hashed`.
 
-    Raises Failed when there are more than `most`, or when it is compressed in a way that nobody here reads.
+    Raises:
+        Failed: It has more than `most` bytes, or is compressed in a way that is not supported here.
     """
     head, size, digest = b"", 0, hashlib.sha256()
     for piece in _unpacked(archive, name):
@@ -165,14 +185,17 @@ def _measure(archive: tarfile.TarFile, name: str, most: int, *, hashed: bool) ->
 
 
 def _is_compressed(head: bytes) -> bool:
-    """Whether an engine would unpack what begins with this, once more if it was unpacked here."""
+    """Return whether an engine would unpack data that starts with this, perhaps once more."""
     return head.startswith((*_COMPRESSED, _GZIP_MAGIC)) or (
         head[1:4] == _SKIPPED_BY_ZSTD and 0x50 <= head[0] <= 0x5F  # noqa: PLR2004
     )
 
 
 def _unpacked(archive: tarfile.TarFile, name: str) -> Iterator[bytes]:
-    """A layer, in pieces of at least as many bytes as tell whether it is compressed, as far as it has them."""
+    """Yield an unpacked layer in pieces that are long enough to show whether it is compressed.
+
+    Only the last piece may be shorter.
+    """
     file = archive.extractfile(archive.getmember(name))
     if file is None:
         raise Failed("bad_parcel", _NO_IMAGE)
@@ -193,13 +216,13 @@ def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
     while piece:
         yield unpack.decompress(piece, _PIECE)
         piece = unpack.unconsumed_tail
-        if unpack.eof:  # a file may hold several streams, one behind the other
+        if unpack.eof:  # a file may hold several gzip streams in sequence
             piece, unpack = unpack.unused_data, zlib.decompressobj(_GZIP)
         piece = piece or file.read(_PIECE)
 
 
 def _read_list(archive: tarfile.TarFile, name: str) -> bytes:
-    """What a link leads to may be larger than itself."""
+    """Read a JSON member of limited size; a link may lead to something larger than itself."""
     file = archive.extractfile(archive.getmember(name))
     content = b"" if file is None else file.read(_LARGEST_LIST + 1)
     if file is None or len(content) > _LARGEST_LIST:

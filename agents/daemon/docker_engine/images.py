@@ -1,4 +1,4 @@
-"""The Docker Engine as a store of images: the part of the runtime that brings, saves, sends and drops them."""
+"""Images of the Docker runtime: pull, save, push and remove."""
 
 import threading
 from contextlib import closing
@@ -17,7 +17,7 @@ TOO_MUCH = "It holds {size:.1f} GB beside its image, a system disk {limit} GB: r
 
 
 class DockerImages:
-    """Needs the engine's clients of the runtime that it is part of."""
+    """Image operations of the runtime; its other parts provide the engine's clients."""
 
     _reader: Any
     _changer: Any
@@ -57,18 +57,21 @@ class DockerImages:
             return storage_driver.facts_of(self._reader.inspect_image(reference), str(self._reader.version()["Arch"]))
 
     def save_image(self, container: str, reference: str) -> ImageFacts:
-        if not self.has_image(reference):  # one that is there was saved whole
+        if not self.has_image(reference):  # an image that exists was saved completely
             self.check_copy(container)
             with engine_answers():
                 storage_driver.save(self._changer, container, reference)
         return self.image_facts(reference)
 
     def check_copy(self, container: str) -> None:
-        """Whether the container's layer may be copied in the engine, outside of its system disk. Raises Failed.
+        """Check that the container's layer may be copied in the engine, outside of its system disk.
 
-        Holes in its files count: the engine fills them, so a disk of 20 GB can hold what is a layer of terabytes. A root
-        that was cloned or moved before stands on a layer that its disk does not hold; both together are what the disk may
-        hold, so that no chain of copies grows beyond it. And the host has room for the copy.
+        Holes in its files count: the engine fills them, so the disk of 20 GB can hold what is a layer of terabytes.
+        A root that was cloned or moved before is based on a layer that its disk does not hold; both together must
+        fit the disk's limit, so that no chain of copies grows beyond it. And the host needs room for the copy.
+
+        Raises:
+            Failed: The layer is too large, or the host has no room.
         """
         with engine_answers():
             [listed] = self._changer.containers(all=True, size=True, filters={"id": container})

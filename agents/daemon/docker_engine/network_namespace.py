@@ -1,4 +1,4 @@
-"""A TCP connection from inside a container's own network: also what listens on its loopback alone is reached there."""
+"""TCP connections from inside a container's network, which also reach ports on its loopback."""
 
 import ctypes
 import os
@@ -13,18 +13,21 @@ _CLONE_NEWNET: Final = 0x40000000
 
 
 class NotInside(OSError):
-    """This agent cannot enter the container's network, for want of rights or because it cannot see its processes."""
+    """The agent cannot enter the container's network: it lacks the rights, or cannot see its processes."""
 
 
 def connect_inside(pid: int, container: str, port: int, *, proc: Path = PROC) -> socket.socket:
-    """A connection to 127.0.0.1:`port` in the network of the container's first process. Raises NotInside, or OSError when
-    nothing answers there.
+    """Return a connection to 127.0.0.1:`port` in the network of the container's first process.
 
-    The number of a process may mean another one by now, and this machine's own network must never be taken for a
-    container's: so the process has to stand in the container's control group, and its network must not be ours.
+    A process id may belong to another process by now, and this machine's own network must never be taken for a
+    container's. So the process has to be in the container's cgroup, and its network must differ from ours.
+
+    Raises:
+        NotInside: The container's network cannot be entered.
+        OSError: Nothing answers there.
     """
     outcome: list[socket.socket | OSError] = []
-    # The kernel moves one thread into another network, so it is a thread of its own that ends there.
+    # The kernel moves a single thread into another network, so the work is done in a thread that ends afterwards.
     worker = threading.Thread(target=_connect, args=(outcome, pid, container, port, proc), name="netns", daemon=True)
     worker.start()
     worker.join()
@@ -48,7 +51,7 @@ def _enter(pid: int, container: str, proc: Path) -> None:
     except OSError as error:
         raise NotInside(f"the network of process {pid} cannot be seen: {error}") from error
     try:
-        # Opened first, then judged: what is held open stays what it is.
+        # Checked after it was opened: an open handle cannot change what it refers to.
         if container not in (proc / str(pid) / "cgroup").read_text():
             raise NotInside(f"process {pid} is not of the container")
         if os.fstat(handle).st_ino == (proc / "thread-self" / "ns" / "net").stat().st_ino:

@@ -1,4 +1,4 @@
-"""The networks of containers: made, made anew where they are gone or lead nowhere, and looked after."""
+"""Networks of containers: created, recreated when they are gone or broken, and watched."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ SAME_BRIDGE_PAUSE: Final = 0.1
 
 
 class DockerNetworks(DockerImages):
-    """One for each instance."""
+    """Network operations of the runtime; each instance has one network."""
 
     def __init__(self, options: EngineOptions, firewall: Firewall, place: str) -> None:
         self._options = options
@@ -39,7 +39,7 @@ class DockerNetworks(DockerImages):
 
     def make_network(self, instance: str) -> None:
         for attempt in range(SUBNET_TRIES):
-            # Under a lock: with CheckDuplicate alone the engine lets two of one name through when asked at once.
+            # Under a lock: despite CheckDuplicate the engine creates two networks of one name when asked at once.
             with self._network_lock:
                 if self._networks(instance):
                     return
@@ -48,14 +48,17 @@ class DockerNetworks(DockerImages):
                         self._changer.create_network(**network_options(instance, self._options, attempt))
                     return
                 except EngineRefused as error:
-                    if SAME_BRIDGE in str(error).lower():  # asked for by an agent that was killed: it comes
+                    if SAME_BRIDGE in str(error).lower():  # a killed agent has requested it, and it is about to exist
                         time.sleep(SAME_BRIDGE_PAUSE)
                     elif "overlap" not in str(error).lower():
                         raise
         raise EngineRefused(f"no free network in {self._options.network_pool}")
 
     def attach(self, container: str, instance: str) -> None:
-        """The engine remembers a stopped container's network by its id: one of the same name is another one to it."""
+        """Connect the container to its instance's network, which is recreated if it is gone or broken.
+
+        The engine remembers a stopped container's network by id: another one of the same name does not count.
+        """
         if self.paths.why_cut(container) or self._has_lost_bridge(instance):
             self._plug_in_again(container, instance)
             return
@@ -67,8 +70,10 @@ class DockerNetworks(DockerImages):
             self._changer.connect_container_to_network(container, network_name(instance))
 
     def _plug_in_again(self, container: str, instance: str) -> None:
-        """Its network anew, with all that the engine sets up for one. The address stays, so that what is connected to
-        elsewhere goes on."""
+        """Recreate the instance's network with everything that the engine sets up for it.
+
+        The address stays the same if possible, so that open connections survive.
+        """
         self.paths.note_attempt(container)
         state = self._inspect(container)
         way = way_to(state) if state is not None else None
@@ -89,7 +94,7 @@ class DockerNetworks(DockerImages):
         self.paths.look()
 
     def _has_lost_bridge(self, instance: str) -> bool:
-        """Whether the engine still lists its network although the bridge was removed on the host: nothing connects to it."""
+        """Return whether the engine still lists the network although its bridge was removed on the host."""
         if not self._networks(instance) or not shares_network_with(self._place):
             return False
         return not (NET / bridge_name(instance)).exists()
@@ -101,7 +106,7 @@ class DockerNetworks(DockerImages):
         return (state for state in found if state is not None)
 
     def _find_cut(self) -> dict[str, str]:
-        """The running containers that nobody reaches from outside, and why."""
+        """Return the running containers that cannot be reached from outside, with the reasons."""
         if not shares_network_with(self._place):
             return {}
         ways = list(filter(None, map(way_to, self._states([f"{HOST_LABEL}={self._options.host_id}"]))))
@@ -117,12 +122,15 @@ class DockerNetworks(DockerImages):
     def _networks(self, instance: str) -> list[str]:
         with engine_answers():
             listed = self._reader.networks(names=[network_name(instance)])
-        same = [item for item in listed if item["Name"] == network_name(instance)]  # the engine matches parts too
+        same = [item for item in listed if item["Name"] == network_name(instance)]  # the engine also matches parts of names
         return [item["Id"] for item in same if self._is_own(item["Labels"])]
 
     def _is_own(self, labels: dict[str, str] | None) -> bool:
-        """Another host on this engine may know the same instance, as after a copy of the market's database: what bears its
-        name is left alone. What bears none came by a move, or from an agent that did not label it."""
+        """Return whether a network or image with these labels belongs to this host.
+
+        Another host on this engine may know the same instance, as after a copy of the market's database: what has
+        its label is left alone. What has no such label came by a transfer, or from an agent that did not set it.
+        """
         return (labels or {}).get(HOST_LABEL) in (None, "", NO_HOST, self._options.host_id)
 
     def _inspect(self, container: str) -> dict[str, Any] | None:
@@ -131,6 +139,6 @@ class DockerNetworks(DockerImages):
                 state: dict[str, Any] = self._reader.inspect_container(container)
         except EngineRefused as error:
             if error.missing:
-                return None  # ended between two questions
+                return None  # ended between two requests
             raise
         return state

@@ -1,9 +1,9 @@
-"""The signal that comes with a notice: who in a container gets it, as a script that its own shell runs."""
+"""Signal that comes with a preemption notice: a script that selects the receivers in a container."""
 
 from typing import Final
 
-# By the name of the program: what the image runs for the renter, and what a person sits in front of. All of them catch
-# SIGTERM and would end by it, or pass it on to what a person works in.
+# Names of programs that get no signal: what the image runs for the renter, and what a person works in. All of them
+# catch SIGTERM, and would end by it or pass it on to the person's programs.
 _SPARED: Final = (
     *("docker-init", "tini", "berth-entrypoin*", "sh", "sleep"),
     *("sshd*", "sftp-server", "jupyter*", "tensorboard", "mosh-server"),
@@ -11,8 +11,8 @@ _SPARED: Final = (
     *("vi", "vim", "nvim", "nano", "emacs", "less", "top"),
 )
 
-# SigCgt is a mask of the signals that a program catches, in hexadecimal: SIGTERM is its bit 14, in the fourth digit from the
-# right. Kernels of notebooks bear JPY_PARENT_PID.
+# SigCgt is a hexadecimal mask of the signals that a program catches: SIGTERM is its bit 14, in the fourth digit from
+# the right. Notebook kernels have JPY_PARENT_PID in their environment.
 WARN_SCRIPT: Final = f"""
 for folder in /proc/[0-9]*; do
   pid=${{folder#/proc/}}

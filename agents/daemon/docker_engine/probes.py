@@ -1,4 +1,4 @@
-"""What the acceptance test looks at from outside: the first process's environment, and the SSH banner."""
+"""Probes of the acceptance test: the environment of a container's first process, and the SSH banner."""
 
 import socket
 from pathlib import Path
@@ -12,7 +12,7 @@ GPU_VARIABLE = "NVIDIA_VISIBLE_DEVICES="
 
 
 def gpus_in_env(env: list[str]) -> frozenset[str]:
-    """The GPU UUIDs of the last NVIDIA_VISIBLE_DEVICES, which is the one that counts."""
+    """Return the GPU UUIDs of the last NVIDIA_VISIBLE_DEVICES, which is the one that counts."""
     values = [item.removeprefix(GPU_VARIABLE) for item in env if item.startswith(GPU_VARIABLE)]
     if not values or values[-1] in ("", "void", "none"):
         return frozenset()
@@ -20,7 +20,7 @@ def gpus_in_env(env: list[str]) -> frozenset[str]:
 
 
 def env_of_process(pid: int) -> list[str] | None:
-    """Environment of a process; None where the kernel does not let us read it."""
+    """Return the environment of a process; None if the kernel refuses to show it."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -28,7 +28,7 @@ def env_of_process(pid: int) -> list[str] | None:
 
 
 def ssh_banner(address: str, port: int) -> bool:
-    """One try. The engine's port proxy accepts before sshd listens, so an open port alone proves nothing."""
+    """Try once to read an SSH banner; an open port proves nothing, as the engine's proxy accepts first."""
     try:
         return _greets(socket.create_connection((address, port), timeout=TRY_TIMEOUT))
     except OSError:
@@ -36,7 +36,7 @@ def ssh_banner(address: str, port: int) -> bool:
 
 
 def ssh_banner_inside(pid: int, container: str) -> bool:
-    """The same where no port is published: from within the container's network."""
+    """Try once to read an SSH banner inside the container's network, where no port is published."""
     try:
         return _greets(network_namespace.connect_inside(pid, container, SSH_PORT))
     except OSError:

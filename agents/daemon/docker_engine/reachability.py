@@ -1,7 +1,7 @@
-"""Whether connections from outside come into a container, judged by what the host alone decides.
+"""Check whether connections from outside reach a container, by what the host alone decides.
 
-Nothing here asks the container: whoever is inside could answer one address and not another. A program that hangs, refuses
-or is overrun leaves everything that is looked at here as it was.
+The container is never asked: a program inside could answer one address and not another. A program that hangs,
+refuses or is overloaded does not change anything that is checked here.
 """
 
 import random
@@ -14,7 +14,7 @@ from typing import Final
 
 NET: Final = Path("/sys/class/net")
 PROC: Final = Path("/proc")
-ANYWHERE: Final = "0.0.0.0"  # noqa: S104  (what the engine calls it; nothing listens here)
+ANYWHERE: Final = "0.0.0.0"  # noqa: S104 (the engine's name for it; nothing listens here)
 ANYWHERE_V6: Final = "::"
 PAIRS: Final = 3
 TIMEOUT: Final = 2.0
@@ -32,7 +32,7 @@ NOT_PUBLISHED: Final = "Nothing on the host leads from its published ports to it
 
 @dataclass(frozen=True)
 class Door:
-    """A published port: what comes to `host_port` at `host_ip` belongs to `port` of the container."""
+    """Published port: connections to `host_port` at `host_ip` lead to `port` of the container."""
 
     host_ip: str
     host_port: int
@@ -41,7 +41,7 @@ class Door:
 
 @dataclass(frozen=True)
 class Way:
-    """How a running container is reached."""
+    """Addresses and interfaces by which a running container is reached."""
 
     container: str
     bridge: str
@@ -52,7 +52,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Rules:
-    """The host's packet rules as `iptables -S` prints them, and the ports at which something listens on the host itself."""
+    """Packet rules of the host as `iptables -S` prints them, and the ports on which it listens."""
 
     nat: Sequence[str]
     filter: Sequence[str]
@@ -61,8 +61,10 @@ class Rules:
 
 
 def trouble_on(way: Way, rules: Rules, closed: Callable[[Way, Door], bool], net: Path = NET) -> str:
-    """What keeps connections out, in a sentence for the renter; "" when nothing does. `closed` is asked about a door that no
-    rule and no program leads through."""
+    """Return what blocks connections, as a sentence for the renter; "" if nothing does.
+
+    `closed` is called for a published port that neither a rule nor a program forwards.
+    """
     return _link_trouble(way, net) or next(filter(None, (_door_trouble(way, door, rules, closed) for door in way.doors)), "")
 
 
@@ -82,12 +84,12 @@ def _link_trouble(way: Way, net: Path) -> str:
 def _has_carrier(interface: Path) -> bool:
     try:
         return (interface / "carrier").read_text().strip() == "1"
-    except OSError:  # it is down, or has just gone
+    except OSError:  # it is down, or was just removed
         return False
 
 
 def _source_towards(address: str) -> str:
-    """The address of this machine from which it would send there. Nothing is sent."""
+    """Return the local address that would be used to send there, without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((address, 9))
@@ -97,8 +99,11 @@ def _source_towards(address: str) -> str:
 
 
 def _door_trouble(way: Way, door: Door, rules: Rules, closed: Callable[[Way, Door], bool]) -> str:
-    """Translated packets are forwarded, past any program; what is not translated, as nothing of the loopback and of IPv6 is,
-    comes to the engine's own proxy."""
+    """Return what blocks connections to one published port; "" if nothing does.
+
+    Translated packets are forwarded, past any program. Those that are not translated, such as all of loopback and
+    IPv6, go to the engine's own proxy.
+    """
     target = f"--to-destination {way.address}:{door.port}"
     translated = any(line.endswith(target) and f"--dport {door.host_port} " in line for line in rules.nat)
     if translated and ":" not in door.host_ip and not door.host_ip.startswith("127."):
@@ -121,8 +126,11 @@ def _is_forwarded(way: Way, door: Door, rules: Rules) -> bool:
 
 
 def is_closed(way: Way, door: Door) -> bool:
-    """Whether the published port refuses while the container's own takes connections, each time, in an order that nobody
-    inside can foresee. Where nothing inside listens, nothing is known."""
+    """Return whether the published port refuses while the container's own port accepts.
+
+    Both are tried several times, in an order that nobody inside can foresee. If nothing inside listens, nothing can
+    be concluded.
+    """
     outside = {"": "127.0.0.1", ANYWHERE: "127.0.0.1", ANYWHERE_V6: "::1"}.get(door.host_ip, door.host_ip)
     for _ in range(PAIRS):
         ends = [(outside, door.host_port), (way.address, door.port)]
@@ -141,7 +149,7 @@ def _connects(end: tuple[str, int]) -> bool:
 
 
 def listening_ports(proc: Path = PROC) -> frozenset[int]:
-    """The TCP ports of this machine at which something listens, whichever program it is."""
+    """Return the TCP ports of this machine on which any program listens."""
     found = set()
     for table in ("tcp", "tcp6"):
         path = proc / "net" / table
@@ -157,8 +165,10 @@ def is_forwarding(proc: Path = PROC) -> bool:
 
 
 def shares_network_with(engine: str, proc: Path = PROC) -> bool:
-    """Whether the program behind the engine's socket is in this agent's own network. If not, or if that cannot be seen,
-    what this machine's network looks like says nothing about containers."""
+    """Return whether the program behind the engine's socket is in this agent's own network namespace.
+
+    If it is not, or if that cannot be seen, this machine's network says nothing about containers.
+    """
     scheme, _, place = engine.partition("://")
     if scheme not in ("unix", "http+unix"):
         return False

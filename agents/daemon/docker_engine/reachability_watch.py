@@ -1,4 +1,4 @@
-"""Looks, time and again, whether the running containers of a host can be reached, and remembers which cannot."""
+"""Periodic check of whether the host's running containers can be reached from outside."""
 
 import logging
 import threading
@@ -11,16 +11,16 @@ from agents.daemon.engine.interface import EngineRefused, EngineSilent
 logger = logging.getLogger(__name__)
 
 EVERY: Final = 20.0
-WHILE_CUT: Final = 5.0  # until it is mended, by us or by somebody on the host
+WHILE_CUT: Final = 5.0  # until it is repaired, by the agent or by somebody on the host
 AGAIN: Final = 1.0  # until a finding is confirmed: a container that is just being attached looks the same
-MEND_FIRST: Final = 30.0  # after an attempt that did not help; each further one waits twice as long
+MEND_FIRST: Final = 30.0  # seconds after a failed repair; the delay doubles with each further one
 MEND_LONGEST: Final = 600.0
 
-Find = Callable[[], Mapping[str, str]]  # the containers that cannot be reached, and why
+Find = Callable[[], Mapping[str, str]]  # returns the containers that cannot be reached, with the reasons
 
 
 class PathWatch:
-    """What was found twice in a row counts, until it is not found any more."""
+    """Keeps findings that were made twice in a row, until they are no longer made."""
 
     def __init__(self, find: Find, clock: Callable[[], float] = time.monotonic) -> None:
         self._find = find
@@ -28,7 +28,7 @@ class PathWatch:
         self._lock = threading.Lock()
         self._suspected: frozenset[str] = frozenset()
         self._cut: dict[str, str] = {}
-        self._attempts: dict[str, tuple[int, float]] = {}  # how many did not help, and when the next may follow
+        self._attempts: dict[str, tuple[int, float]] = {}  # failed repairs, and when the next may follow
 
     def run(self, changed: Callable[[], None], stopped: threading.Event) -> None:
         pause = 0.0
@@ -42,7 +42,7 @@ class PathWatch:
                 changed()
 
     def look(self) -> tuple[bool, float]:
-        """Whether anything has changed, and when to look again."""
+        """Check once; return whether the result has changed, and the seconds until the next check."""
         with self._lock:
             found, before = self._find(), dict(self._cut)
             known = self._suspected | before.keys()
@@ -56,11 +56,11 @@ class PathWatch:
             return before != self._cut, AGAIN if unconfirmed else WHILE_CUT if found else EVERY
 
     def why_cut(self, container: str) -> str:
-        """ "" while it can be reached."""
+        """Return why the container cannot be reached; "" if it can."""
         return self._cut.get(container, "")
 
     def is_mend_due(self, container: str) -> bool:
-        """Whether to try to mend its way: each attempt takes its network away for a moment."""
+        """Return whether to repair the network now; each attempt interrupts it for a moment."""
         return container in self._cut and self._attempts.get(container, (0, 0.0))[1] <= self._clock()
 
     def note_attempt(self, container: str) -> None:

@@ -1,4 +1,4 @@
-"""The Docker Engine as a runtime: the only import of `docker`. Every call here is one question or one change."""
+"""Docker Engine as the agent's runtime; each call is one query or one change."""
 
 import logging
 import threading
@@ -120,7 +120,10 @@ class DockerRuntime(DockerNetworks):
                 raise
 
     def warn(self, container: str) -> None:
-        """Best effort: the file says the same, and an image without a shell has nothing else."""
+        """Send SIGTERM to the renter's programs; best effort.
+
+        The notice is also in a file, and an image without a shell has nothing else.
+        """
         try:
             with engine_answers():
                 command = self._changer.exec_create(container, ["/bin/sh", "-c", WARN_SCRIPT], user="0")
@@ -151,7 +154,7 @@ class DockerRuntime(DockerNetworks):
         for network in self._networks(instance):
             with engine_answers():
                 self._changer.remove_network(network)
-        # Newest first: each saved root stands on the one before it.
+        # newest first, since each saved root is based on the one before it
         for image in sorted(self._root_tags(instance), reverse=True):
             self.drop_image(f"{root_repository(instance)}:{image}")
         for identity in self._roots(instance):
@@ -168,11 +171,14 @@ class DockerRuntime(DockerNetworks):
         return "none"
 
     def open_root(self, container: str) -> object:
-        """Have the container's writable layer where the engine reads it. The engine itself keeps it there."""
+        """Make the container's writable layer available where the engine reads it, as the engine itself does."""
         return None
 
     def visible_gpus(self, container: str) -> frozenset[str]:
-        """The engine's word, and that of the first process itself where the kernel lets us read it."""
+        """Return the GPUs that the engine reports, limited to those that the first process really sees.
+
+        The second part is left out where the kernel does not show the process's environment.
+        """
         state = self._inspect(container)
         if state is None:
             return frozenset()
@@ -193,7 +199,7 @@ class DockerRuntime(DockerNetworks):
         return cgroups.usage_of(container.pid) if container.pid else None
 
     def who_ended(self, container: Container) -> EndedBy:
-        """Asked after its end was seen: the engine writes an end down before it shows it."""
+        """Return who ended a container that is seen as ended: the engine records an end before it shows it."""
         with engine_answers():
             told = list(self._reader.events(since="1", until=f"{time.time():.9f}", decode=True))
         return who_ended(told, container.id, ordered=container.id in self._ordered)
@@ -203,7 +209,7 @@ class DockerRuntime(DockerNetworks):
             logger.warning("the firewall rules around instances cannot be set: iptables is missing or refuses")
 
     def keeps_ssh_list(self) -> bool:
-        """Gates know IPv4: where ports are published on IPv6 too, a list would not hold."""
+        """Return whether SSH allow lists hold: the rules are for IPv4, so not if ports are on IPv6 too."""
         return ":" not in self._options.listen and self._firewall.gates.can_stand()
 
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
@@ -221,16 +227,16 @@ class DockerRuntime(DockerNetworks):
             except (EngineSilent, EngineRefused) as error:
                 if not stopped.is_set():
                     logger.warning("the engine's events broke off: %s", error)
-            changed()  # something may have happened while nobody listened
+            changed()  # something may have happened while the stream was broken
             stopped.wait(WATCH_RETRY)
 
     def doorway(self) -> DockerExec:
-        """The way into its containers, with a connection of its own to the engine."""
+        """Return the exec interface to its containers, with its own connection to the engine."""
         place = engine_place().get("base_url", DEFAULT_ENGINE)
         return DockerExec(self._client(CHANGE_TIMEOUT), self.containers, engine_answers, place)
 
     def close(self) -> None:
-        """After `stopped` was set: an event stream has no end of its own."""
+        """Close the clients, after `stopped` was set, and the event stream, which would never end by itself."""
         if self._events is not None:
             self._events.close()
         self._reader.close()
@@ -240,7 +246,7 @@ class DockerRuntime(DockerNetworks):
         label = f"{HOST_LABEL}={self._options.host_id}"
         filters = {"type": "container", "label": label, "event": ["die", "start", "destroy"]}
         self._events = client.events(filters=filters, decode=True)
-        changed()  # what ended before this stream began will not come in it
+        changed()  # containers that ended before this stream began are not in it
         for _ in self._events:
             changed()
 
@@ -249,7 +255,7 @@ class DockerRuntime(DockerNetworks):
         return self._options
 
     def engine(self) -> Any:
-        """A client of its own, for long work beside the rest; its user closes it."""
+        """Return a separate client for long work, which the caller has to close."""
         return self._client(CHANGE_TIMEOUT)
 
     def _client(self, timeout: float | None) -> Any:
@@ -262,8 +268,10 @@ class DockerRuntime(DockerNetworks):
         return [int(tag.rpartition(":")[2]) for item in own for tag in item["RepoTags"] or []]
 
     def _roots(self, instance: str) -> list[str]:
-        """Saved roots by label: a crash can leave one without a name. Without one, and used by another instance, it is not
-        ours: an image has the labels that its maker gave it."""
+        """Return the saved roots of an instance by label, since a crash can leave one without a name.
+
+        One without a name that another instance uses is not ours: an image has the labels that its author gave it.
+        """
         with engine_answers():
             labelled = self._reader.images(filters={"label": f"{INSTANCE_LABEL}={instance}"}, all=False)
             own = [item["Id"] for item in labelled if self._is_own(item["Labels"]) and is_made_here(item)]

@@ -1,4 +1,4 @@
-"""From where SSH of an instance may be reached: a chain of the host's firewall for each instance that says so."""
+"""Allow lists for SSH: one firewall chain for each instance that restricts who may connect."""
 
 import ipaddress
 import subprocess
@@ -10,8 +10,8 @@ from agents.daemon.engine.interface import SSH_PORT
 
 ENGINE_CHAIN: Final = "DOCKER-USER"
 
-Call = Callable[..., "subprocess.CompletedProcess[str]"]  # iptables with these arguments
-Load = Callable[[str], bool]  # iptables-restore with this text
+Call = Callable[..., "subprocess.CompletedProcess[str]"]  # runs iptables with these arguments
+Load = Callable[[str], bool]  # runs iptables-restore with this text
 
 
 def gate_chain(bridge: str) -> str:
@@ -19,7 +19,10 @@ def gate_chain(bridge: str) -> str:
 
 
 def gate_rules(bridge: str, networks: Sequence[str]) -> list[str]:
-    """As `iptables -S` prints them. Without IPv6 inside, a network of it can let nobody in here; the relay knows it too."""
+    """Return the rules as `iptables -S` prints them.
+
+    IPv6 networks are left out: there is no IPv6 inside, so they cannot match here. The relay applies them as well.
+    """
     chain = gate_chain(bridge)
     known = [ipaddress.ip_network(text, strict=False) for text in networks]
     from_where = sorted({str(network) for network in known if isinstance(network, ipaddress.IPv4Network)})
@@ -30,13 +33,14 @@ def gate_rules(bridge: str, networks: Sequence[str]) -> list[str]:
 
 
 def gate_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
-    """(chain, rule) for each way to an instance's sshd, published at `port` of the host. Every packet, not the first alone:
-    who is taken off the list is cut off at once.
+    """Return (chain, rule) for each path to an instance's sshd, which is published at `port` of the host.
 
-    From outside packets are forwarded with their true source. What the engine's proxy carries (loopback, and whatever is
-    not translated) comes in at the host's own port, still with its true source; the proxy's own connection to the container
-    is left alone. What the host itself sends to its published port is translated on its way out, and known by that: its
-    interface is still the one of before.
+    The rules see every packet, not only the first: a client that is removed from the list is cut off at once.
+
+    Packets from outside are forwarded with their true source. What the engine's proxy carries (loopback, and
+    whatever is not translated) arrives at the host's own port, still with its true source; the proxy's own
+    connection to the container is not filtered. What the host itself sends to its published port is translated on
+    its way out, and is recognized by that: its interface is still the original one.
     """
     gate = f"-j {gate_chain(bridge)}"
     return [
@@ -48,14 +52,14 @@ def gate_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Gate:
-    """Who comes to the SSH that is published at this port of the host; no network: everyone."""
+    """Networks that may connect to the SSH published at this port of the host; none: everyone."""
 
     networks: tuple[str, ...]
     port: int
 
 
 class SshAllowList:
-    """The gates that stand on this host, by bridge. Setting one that stands already costs nothing."""
+    """Allow lists in force on this host, by bridge; setting one again costs nothing."""
 
     def __init__(self, call: Call, load: Load) -> None:
         self._call = call
@@ -63,27 +67,27 @@ class SshAllowList:
         self._wanted: dict[str, Gate] = {}
 
     def allow(self, bridge: str, networks: Sequence[str], port: int) -> bool:
-        """From these networks alone, from everywhere when there are none; whether it is so now."""
+        """Restrict SSH to these networks, or to none if empty; return whether this is in force."""
         wanted = Gate(tuple(networks), port)
         if self._wanted.get(bridge) == wanted:
             return True
         if not wanted.networks:
-            self.drop(bridge)  # not known to have none: an agent before this one may have set it
+            self.drop(bridge)  # an earlier agent may have set one
             self._wanted[bridge] = wanted
             return True
         self._wanted[bridge] = wanted
         return self._stands(bridge, wanted)
 
     def is_shut(self, port: int) -> bool:
-        """Whether not everyone comes to what is published at this port: the agent itself looks from inside then."""
+        """Return whether the published port is restricted, so that the agent has to check SSH from inside."""
         return any(gate.port == port and gate.networks for gate in list(self._wanted.values()))
 
     def can_stand(self) -> bool:
-        """Whether this host's firewall lets a gate be set at all."""
+        """Return whether this host's firewall supports allow lists at all."""
         return all([self._call("-S", place).returncode == 0 for place in (ENGINE_CHAIN, "INPUT", "OUTPUT")])
 
     def drop(self, bridge: str) -> None:
-        """No gate any more. Asked for again it does nothing."""
+        """Remove the allow list; does nothing if there is none."""
         self._wanted.pop(bridge, None)
         chain = gate_chain(bridge)
         if self._call("-S", chain).returncode != 0:
@@ -94,7 +98,7 @@ class SshAllowList:
         self._call("-X", chain)
 
     def assert_all(self) -> bool:
-        """After someone emptied the firewall."""
+        """Restore all allow lists, in case someone has flushed the firewall; return whether all are in force."""
         return all([self._stands(bridge, gate) for bridge, gate in list(self._wanted.items()) if gate.networks])
 
     def _stands(self, bridge: str, gate: Gate) -> bool:
@@ -110,7 +114,7 @@ class SshAllowList:
         return self._call("-C", place, *jump).returncode == 0 or self._call("-I", place, "1", *jump).returncode == 0
 
     def _unlead(self, place: str, chain: str) -> None:
-        """Take every jump to the chain away, whichever port it was for."""
+        """Remove all jumps to the chain, for whichever port."""
         for line in self._call("-S", place).stdout.splitlines():
             words = line.split()
             if words[:2] == ["-A", place] and words[-2:] == ["-j", chain]:

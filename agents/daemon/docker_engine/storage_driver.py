@@ -1,4 +1,4 @@
-"""Images in a Docker Engine: brought, sent, saved from containers. Every call may raise what docker raises."""
+"""Image requests to a Docker Engine: pull, push and save. Every call may raise the client's errors."""
 
 import re
 import shutil
@@ -15,8 +15,8 @@ from agents.daemon.engine.image_request import Pull
 from agents.daemon.engine.interface import EngineRefused, ImageFacts
 from agents.daemon.engine.pull_watch import Line, follow_pull
 
-SILENCE_MORE_S: Final = 5.0  # the engine may say nothing for so much longer than a pull may stand still
-_HUB: Final = re.compile(r"^(index\.)?docker\.io/")  # left out in the names by which the engine keeps images
+SILENCE_MORE_S: Final = 5.0  # the engine may be silent for this much longer than a pull may stall
+_HUB: Final = re.compile(r"^(index\.)?docker\.io/")  # left out in the engine's own names of images
 
 
 def pull(client: Any, wanted: Pull, cancelled: threading.Event) -> None:
@@ -27,7 +27,7 @@ def pull(client: Any, wanted: Pull, cancelled: threading.Event) -> None:
 
 
 def push(client: Any, wanted: Pull, cancelled: threading.Event) -> str:
-    """The digest that the registry gave it."""
+    """Push an image and return its digest in the registry."""
     repository, tag = split_reference(wanted.reference)
     digests: list[str] = []
 
@@ -43,7 +43,7 @@ def push(client: Any, wanted: Pull, cancelled: threading.Event) -> str:
 
 def save(client: Any, container: str, reference: str) -> None:
     repository, tag = split_reference(reference)
-    own = " ".join(f'{name}=""' for name in OWN_LABELS)  # with them it would count as a leftover of the instance
+    own = " ".join(f'{name}=""' for name in OWN_LABELS)  # else it would count as a leftover of the instance
     client.commit(container, repository=repository, tag=tag, changes=[f"LABEL {own}"])
 
 
@@ -60,7 +60,7 @@ def facts_of(found: Mapping[str, Any], engine_architecture: str) -> ImageFacts:
 
 
 def room_at(path: str) -> int:
-    """Bytes free there; an engine elsewhere is taken at its word until it says that its disk is full."""
+    """Return the free bytes there; practically no limit if the engine's disk is not visible here."""
     try:
         return shutil.disk_usage(path).free
     except OSError:
@@ -68,7 +68,7 @@ def room_at(path: str) -> int:
 
 
 def size_at(path: str) -> int:
-    """Bytes of the disk there, as `room_at` counts what is free on it."""
+    """Return the size of the disk there in bytes, as seen by `room_at`."""
     try:
         usage = shutil.disk_usage(path)
     except OSError:
@@ -90,7 +90,10 @@ def _follow(
     *,
     note: Callable[[Line], None] = lambda line: None,
 ) -> None:
-    """Ask and read, and let go of the engine whatever ends it: it gives up a pull that nobody listens to."""
+    """Send a request and read its lines; release the engine's connection however it ends.
+
+    The engine gives up a pull that nobody reads.
+    """
     held: list[Any] = []
 
     def lines() -> Iterator[Line]:

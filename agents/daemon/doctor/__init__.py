@@ -1,1 +1,1 @@
-"""What keeps a machine from being a host, and what to do about it."""
+"""Checks of whether a machine can be a host, with remedies."""

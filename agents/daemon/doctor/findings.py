@@ -1,4 +1,4 @@
-"""Findings about a machine, each with a verdict and what to type against it, as `berth-agent doctor` shows them."""
+"""Findings of `berth-agent doctor`, each with a verdict and a remedy."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ Verdict = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One line. `remedy` is a command or a step that a person can take; empty where nothing is wrong."""
+    """One line of the result; `remedy` is a command or a step for a person, empty if nothing is wrong."""
 
     id: str
     verdict: Verdict
@@ -23,12 +23,12 @@ def ok(name: str, found: str) -> Finding:
 
 
 def judged(name: str, verdict: Verdict, found: str, remedy: str) -> Finding:
-    """With the remedy where there is something to mend."""
+    """Return a finding, with its remedy unless the verdict is "ok"."""
     return Finding(name, verdict, found, "" if verdict == "ok" else remedy)
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """1 for a problem; a warning alone keeps nobody from renting the machine out."""
+    """Return 1 if there is a problem; warnings alone do not prevent a machine from being rented out."""
     return int(any(item.verdict == "problem" for item in findings))
 
 

@@ -1,4 +1,4 @@
-"""Looks at NVIDIA's driver and at the way by which containers get GPUs."""
+"""Checks of NVIDIA's driver, and of how containers get GPUs."""
 
 import shutil
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MAKE_LINKS: Final = "sudo nvidia-ctk system create-dev-char-symlinks --create-al
 
 
 def look_at_gpus(*, simulated: bool) -> Iterator[Finding]:
-    """The driver, each GPU, and whether containers will see it, today and after a reload of systemd."""
+    """Check the driver, each GPU, and whether containers see it, now and after systemd reloads."""
     if simulated:
         yield Finding(
             "driver", "warning", "the GPUs of this host are simulated", "For development alone: enrol without them"
@@ -39,7 +39,7 @@ def look_at_gpus(*, simulated: bool) -> Iterator[Finding]:
     try:
         yield from _ways_in(read_engine())
     except (EngineSilent, EngineRefused):
-        return  # said already
+        return  # reported already
 
 
 def _gpus(probe: NvmlProbe) -> Iterator[Finding]:
@@ -70,7 +70,10 @@ def _ways_in(engine: EngineFacts) -> Iterator[Finding]:
 
 
 def loses_gpus(engine: EngineFacts) -> bool:
-    """Whether systemd writes the device rules of containers, so that it forgets at a reload what it was not told of."""
+    """Return whether systemd writes the device rules of containers.
+
+    At a reload it then forgets the devices that it was not told of.
+    """
     return engine.cgroup == CGROUP_V2 and engine.cgroup_driver == "systemd"
 
 

@@ -1,6 +1,6 @@
-"""Looks at a machine as its owner would have to: what keeps it from being a host, and what to type against it.
+"""Checks of whether a machine can be a host, with the commands to fix what is wrong.
 
-It changes nothing, asks the engine and the kernel alone, and needs no enrolment.
+They change nothing, query only the engine and the kernel, and need no enrolment.
 """
 
 import os
@@ -43,7 +43,7 @@ MOVE_FOLDER: Final = "Choose a folder on an ext4 or xfs disk: --state-dir"
 
 
 def examine(state: Path, config: AgentConfig | None, url: str, ports: tuple[int, int]) -> Iterator[Finding]:
-    """Every finding, the ground first. `config` is that of an enrolled host."""
+    """Yield all findings, basics first; `config` is that of an enrolled host."""
     yield _root()
     yield _kernel()
     yield from _programs()
@@ -123,7 +123,7 @@ def _engine_details(found: EngineFacts) -> Iterator[Finding]:
 
 
 def _existing(path: Path) -> Path:
-    """The folder, or the nearest above it that is there."""
+    """Return the folder, or its nearest parent that exists."""
     return next(folder for folder in (path.resolve(), *path.resolve().parents) if folder.exists())
 
 
@@ -140,7 +140,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 
 def system_of(folder: Path) -> str:
-    """The kind of file system that holds it, as the kernel names it."""
+    """Return the type of the file system that holds the folder, as the kernel names it."""
     best, kind = "", ""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, place, found, *_ = line.split()
@@ -180,7 +180,7 @@ def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("0.0.0.0", port))  # noqa: S104  (nothing listens: it is closed at once)
+            probe.bind(("0.0.0.0", port))  # noqa: S104 (nothing listens: it is closed at once)
         except OSError:
             return False
     return True
@@ -206,7 +206,7 @@ def _market(url: str) -> Iterator[Finding]:
         return
     yield ok("market", f"{url} answers ({answer.status})")
     with suppress(TypeError, ValueError):
-        server = parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() + 0.5  # it tells whole seconds
+        server = parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() + 0.5  # the header has whole seconds
         skew = server - (begun + time.time()) / 2
         size = abs(skew)
         yield judged(

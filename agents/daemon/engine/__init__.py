@@ -1,1 +1,1 @@
-"""What the agent asks of a container engine, and the simulated one."""
+"""Interfaces to a container engine, and a simulated engine."""

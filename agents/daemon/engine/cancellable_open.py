@@ -1,4 +1,4 @@
-"""What a thread opens for a task that may be cancelled meanwhile: a task can be stopped, a thread cannot."""
+"""Opening of connections in threads for tasks that may be cancelled, since a thread cannot be."""
 
 import asyncio
 import socket
@@ -12,9 +12,9 @@ Opened = TypeVar("Opened", socket.socket, Command, Terminal)
 
 
 async def opened(call: Callable[..., Opened], *arguments: object) -> Opened:
-    """What `call` opens, in a thread of the loop's; closed as soon as it is open where nobody waits for it any more.
+    """Return what `call` opens in a thread; if the task is cancelled, close it as soon as it is open.
 
-    `asyncio.to_thread` would lose it: its outcome ends with the task, and all tasks end with the loop.
+    `asyncio.to_thread` would lose it: the result is dropped with the task, and all tasks end with the loop.
     """
     opening = asyncio.get_running_loop().run_in_executor(None, partial(call, *arguments))
     try:

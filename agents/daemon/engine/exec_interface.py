@@ -1,4 +1,4 @@
-"""What streams ask of a container engine: a connection to a port inside, a terminal, and a program beside the first one."""
+"""Interface for streams into containers: a connection to a port, a terminal, and a program."""
 
 import socket
 import threading
@@ -15,14 +15,14 @@ _PROMPT: Final = b"\r\nsimulated:~# "
 
 
 class Terminal(Protocol):
-    """A shell with a screen. Bytes go through `connection`, which ends when the shell does."""
+    """A shell with a terminal. Bytes go through `connection`, which ends when the shell does."""
 
     @property
     def connection(self) -> socket.socket: ...
 
     @property
     def first(self) -> bytes:
-        """What had come already when it was opened."""
+        """Return the bytes that had already arrived when it was opened."""
 
     def resize(self, columns: int, rows: int) -> None: ...
 
@@ -30,9 +30,10 @@ class Terminal(Protocol):
 
 
 class Command(Protocol):
-    """A program without a screen. What is sent on `connection` is its input, which ends when that direction is shut down.
+    """A program without a terminal.
 
-    Back come the engine's frames: a byte that is 1 for output and 2 for errors, three zeros, four of length, the piece.
+    Bytes sent on `connection` are its input, which ends when that direction is shut down. The output comes in the
+    engine's frames: a byte that is 1 for output and 2 for errors, three zeros, four bytes of length, the data.
     """
 
     @property
@@ -40,32 +41,32 @@ class Command(Protocol):
 
     @property
     def first(self) -> bytes:
-        """What had come already when it was started."""
+        """Return the bytes that had already arrived when it was started."""
 
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """Return the exit code, None while it runs."""
 
 
 class ExecInterface(Protocol):
-    """Ways into running containers. Calls may block; they raise EngineRefused, EngineSilent or OSError."""
+    """Access to running containers. Calls may block, and raise EngineRefused, EngineSilent or OSError."""
 
     def connect(self, instance: str, port: int) -> socket.socket:
-        """A TCP connection to a port inside the instance."""
+        """Open a TCP connection to a port inside the instance."""
 
     def terminal(self, instance: str, session: str, size: tuple[int, int]) -> Terminal:
-        """A new shell in the instance's running container."""
+        """Start a shell in the instance's running container."""
 
     def command(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Command:
-        """Start a program in the running container, as root, with these words as they are: no shell reads them."""
+        """Start a program in the running container as root, with these arguments and without a shell."""
 
     def hang_up(self, instance: str, keep: Sequence[str]) -> None:
-        """As if the lines of all terminals but these sessions had been cut: their programs hear of it and end."""
+        """Send SIGHUP to the shells of all terminals but these sessions."""
 
     def close(self) -> None: ...
 
 
 class SimulatedDoorway:
-    """Ports that say what they are, and terminals that echo."""
+    """Simulated access: ports that answer with HTTP 503, and terminals that echo."""
 
     def connect(self, instance: str, port: int) -> socket.socket:
         near, far = socket.socketpair()

@@ -1,4 +1,4 @@
-"""A program without a screen in a container, read and fed from the streams' event loop, each side at the other's pace."""
+"""Program without a terminal in a container, read and fed from the event loop with backpressure."""
 
 import asyncio
 import struct
@@ -14,12 +14,12 @@ PIECE: Final = 64 * 1024
 OUT: Final = 1
 ERR: Final = 2
 _HEAD: Final = struct.Struct(">BxxxL")
-_PATIENCE: Final = 40  # looks for the exit code, which the engine may know a moment after the last byte
+_PATIENCE: Final = 40  # attempts to get the exit code, which the engine may know a moment after the last byte
 _PAUSE_S: Final = 0.05
 
 
 class Program:
-    """One running program. Nothing is read ahead, so one that nobody reads stands still."""
+    """One running program. Nothing is read ahead, so a program whose output is not read blocks."""
 
     def __init__(self, command: Command, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._command = command
@@ -29,14 +29,20 @@ class Program:
 
     @classmethod
     async def start(cls, doorway: ExecInterface, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Program":
-        """Raises EngineRefused, EngineSilent or OSError; a program that is not in the image ends with 126 or 127 instead."""
+        """Start the program; one that is not in the image ends with 126 or 127 instead of an error here.
+
+        Raises:
+            EngineRefused: The engine refuses it, or the instance does not run.
+            EngineSilent: The engine does not answer.
+            OSError: The connection failed.
+        """
         command = await opened(doorway.command, instance, words, env)
         command.connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=command.connection, limit=PIECE)
         return cls(command, reader, writer)
 
     async def piece(self) -> tuple[int, bytes]:
-        """The next of its output (OUT) or of its errors (ERR); empty at the end."""
+        """Return the next bytes of its output (OUT) or its errors (ERR); empty at the end."""
         try:
             while not self._left:
                 head = b""
@@ -59,7 +65,7 @@ class Program:
         return await self._reader.read(most)
 
     async def give(self, piece: bytes) -> bool:
-        """More of its input, at its own pace; False once it takes no more."""
+        """Write to its input with backpressure; return False once it accepts no more."""
         try:
             self._writer.write(piece)
             await self._writer.drain()
@@ -68,13 +74,13 @@ class Program:
         return not self._writer.is_closing()
 
     def give_end(self) -> None:
-        """The end of its input."""
+        """Close its input."""
         with suppress(OSError):
             if self._writer.can_write_eof():
                 self._writer.write_eof()
 
     async def exit_code(self) -> int | None:
-        """Once its output has ended; None when the engine does not say."""
+        """Return the exit code after its output has ended; None if the engine does not tell it."""
         for _ in range(_PATIENCE):
             with suppress(EngineRefused, EngineSilent, OSError):
                 code = await asyncio.to_thread(self._command.exit_code)
@@ -84,6 +90,9 @@ class Program:
         return None
 
     def close(self) -> None:
-        """Let go of it. Its input ends, without what it has not taken yet: a program that takes nothing any more would keep
-        the connection open for good. One that only writes is not stopped by that."""
+        """Close the connection and drop unsent input.
+
+        A program that reads no more would otherwise keep the connection open for good. A program that only writes
+        is not stopped by this.
+        """
         self._writer.transport.abort()

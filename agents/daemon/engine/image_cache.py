@@ -1,7 +1,7 @@
-"""Images that this agent pulled stay for the next instance; the least recently used go when the engine's disk fills up.
+"""Cache of pulled images; the least recently used are removed when the disk fills up.
 
-What the owner or another agent pulled is never removed, nor what a container stands on. The thresholds are the kubelet's
-(imageGCHighThresholdPercent and imageGCLowThresholdPercent).
+Images that the owner or another agent pulled are never removed, nor those that a container uses. The thresholds are
+the kubelet's (imageGCHighThresholdPercent and imageGCLowThresholdPercent).
 """
 
 import json
@@ -18,13 +18,16 @@ from agents.daemon.lib.config import FULL_PERCENT
 
 logger = logging.getLogger(__name__)
 
-TRIM_PERCENT: Final = 5  # by how much less it is filled afterwards
-IN_USE_S: Final = 600.0  # an instance may be about to be made of it
+TRIM_PERCENT: Final = 5  # percentage points below the threshold at which removal stops
+IN_USE_S: Final = 600.0  # an instance may be about to use it
 CACHE_FILE: Final = "images.json"
 
 
 class ImageCache:
-    """Remembers in `path` which images this agent pulled, the least recently used first; None: only until it ends."""
+    """Remembers in `path` the images that this agent pulled, least recently used first.
+
+    Without a path it remembers them only until the agent ends.
+    """
 
     def __init__(self, runtime: Runtime, path: Path | None = None, *, full_percent: int = FULL_PERCENT) -> None:
         self._runtime = runtime
@@ -35,7 +38,7 @@ class ImageCache:
         self._pulled = _read(path)
 
     def pulled(self) -> list[str]:
-        """Return the references of images that this agent pulled and has not removed, least recently used first."""
+        """Return the references of the images that this agent pulled, least recently used first."""
         with self._lock:
             return list(self._pulled)
 
@@ -49,21 +52,21 @@ class ImageCache:
                 self._write()
 
     def add(self, reference: str, *, used: bool = True) -> None:
-        """Count the image among those that this agent pulled. Call it before the first byte comes."""
+        """Add the image to those that this agent pulled; call it before the first byte arrives."""
         with self._lock:
             if reference not in self._pulled:
                 self._pulled.insert(len(self._pulled) if used else 0, reference)
                 self._write()
 
     def forget(self, reference: str) -> None:
-        """Take back `add` for an image that did not come."""
+        """Undo `add` for an image that did not arrive."""
         with self._lock:
             if reference in self._pulled:
                 self._pulled.remove(reference)
                 self._write()
 
     def make_room(self, needed_bytes: int) -> None:
-        """Remove unused images until so many bytes are free, or none is left to remove."""
+        """Remove unused images until `needed_bytes` are free, or no more can be removed."""
         self._evict_until(lambda: self._runtime.image_room() >= needed_bytes)
 
     def trim(self) -> None:
@@ -72,7 +75,7 @@ class ImageCache:
             self._evict_until(lambda: self.filled_percent() <= self.full_percent - TRIM_PERCENT)
 
     def filled_percent(self, more_bytes: int = 0) -> float:
-        """Return how full the disk is, or would be with so many bytes more."""
+        """Return how full the disk is in percent, or would be with `more_bytes`."""
         size, free = self._runtime.image_disk_bytes(), self._runtime.image_room()
         return 100 * (size - free + more_bytes) / size
 

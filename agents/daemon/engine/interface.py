@@ -1,4 +1,4 @@
-"""What the agent asks of a container engine, so that Docker and the simulation go through the same steps."""
+"""Interface to a container engine, the same for Docker and the simulation."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ SSH_PORT: Final = 22  # inside a container
 
 @dataclass(frozen=True)
 class Container:
-    """One of this agent's containers as the engine shows it; `started_at` is the engine's own stamp, "" if never started."""
+    """One of this agent's containers; `started_at` is the engine's own timestamp, "" if never started."""
 
     id: str
     instance: str
@@ -33,30 +33,28 @@ class Container:
     out_of_memory: bool = False
     before_boot: bool = False  # started before the machine's last boot
     pid: int = 0
-    root: int = 0  # number of the root file system that it stands on
-    fence: int = 0  # that it was made under
-    detached: bool = False  # it runs without its network, which somebody on the host took away
-    cut: str = (
-        ""  # why nobody outside can reach it, by the host's doing; "" when they can, or when the renter's programs do it
-    )
-    mend_due: bool = False  # it is time to make its network anew for that
+    root: int = 0  # number of its root file system
+    fence: int = 0  # under which it was made
+    detached: bool = False  # it runs without its network, which somebody on the host removed
+    cut: str = ""  # why the host keeps it from being reached from outside; "" if it does not
+    mend_due: bool = False  # its network should be made again now for that reason
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Counters of one container since its start, but for `ram_mb` and `sessions`, which are as they are now."""
+    """Counters of one container since its start; `ram_mb` and `sessions` are present values."""
 
     cpu_ns: int
     ram_mb: int
     rx_bytes: int
     tx_bytes: int
     oom_kills: int = 0
-    sessions: int = 0  # SSH connections that are open
+    sessions: int = 0  # open SSH connections
 
 
 @dataclass(frozen=True)
 class Bind:
-    """A folder of the host in a container."""
+    """Bind mount of a host folder in a container."""
 
     source: str
     target: str
@@ -65,13 +63,13 @@ class Bind:
 
 @dataclass(frozen=True)
 class ContainerOrder:
-    """A container to be made: the desired instance, and what the agent itself decides about it."""
+    """Order for a container: the desired instance, and what the agent itself decides."""
 
     desired: DesiredInstance
     image: str  # the desired image, or the saved root of an earlier container
     access_path: str
-    data_path: str = ""  # "" when the instance has no data disk
-    binds: tuple[Bind, ...] = ()  # volumes and public data sets
+    data_path: str = ""  # "" if the instance has no data disk
+    binds: tuple[Bind, ...] = ()  # volumes and public snapshots
 
 
 def spec_of(desired: DesiredInstance) -> str:
@@ -83,24 +81,27 @@ def spec_of(desired: DesiredInstance) -> str:
         desired.cpu_millis,
         desired.ram_mb,
         desired.pids_limit,
-        desired.data_disk_gb > 0,  # it grows in place
+        desired.data_disk_gb > 0,  # a disk grows in place
         sorted(desired.ports),
     ]
     if desired.system_disk_gb:
         parts.append(f"system disk {desired.system_disk_gb}")
-    if not desired.has_ssh:  # its SSH port is the agent's, and published by no container
+    if not desired.has_ssh:  # the agent serves its SSH port, so no container publishes it
         parts.append("bridge")
-    if desired.mounts:  # without any the hash stays what it was
+    if desired.mounts:  # without any, the hash equals that of older agents
         parts.append(sorted((item.kind, item.id, item.name) for item in desired.mounts))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 class EngineSilent(Exception):
-    """The engine did not answer: nothing is known, so nothing may be concluded."""
+    """The engine did not answer: its state is unknown, so nothing may be concluded."""
 
 
 class EngineRefused(Exception):
-    """The engine answered no; `missing` when the thing named does not exist, `conflict` when something else uses it."""
+    """The engine answered with an error.
+
+    `missing`: what was named does not exist. `conflict`: something else uses it.
+    """
 
     def __init__(self, text: str, *, missing: bool = False, conflict: bool = False) -> None:
         super().__init__(text)
@@ -110,89 +111,103 @@ class EngineRefused(Exception):
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What the engine knows of an image that it has."""
+    """Facts about an image that the engine has."""
 
     architecture: str = ""
     engine_architecture: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     size_bytes: int = 0
-    digest: str = ""  # in its registry; "" when it came from none
+    digest: str = ""  # in its registry; "" if it came from none
 
 
 class Runtime(Protocol):
-    """A container engine. Calls raise EngineSilent or EngineRefused; each is safe to repeat."""
+    """Container engine. Calls raise EngineSilent or EngineRefused; each is safe to repeat."""
 
     @property
     def kind(self) -> Literal["docker", "simulated"]: ...
 
     @property
     def instant(self) -> bool:
-        """Every call returns at once, so actions run in the loop's own thread."""
+        """Return whether calls return at once, so that actions may run in the loop's own thread."""
 
     def version(self) -> str: ...
 
     def containers(self, instance: str | None = None) -> list[Container]:
-        """This host's own containers, running or not."""
+        """Return this host's own containers, running or not."""
 
     def running_gpus(self) -> dict[str, str]:
-        """GPU UUID → instance for every running container of any agent on this machine."""
+        """Return GPU UUID → instance for all running containers of any agent on this machine."""
 
     def has_image(self, reference: str) -> bool: ...
 
     def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
-        """Raises EngineRefused (no such image), PullStalled or NoRoom; returns early when cancelled."""
+        """Pull an image; returns early when cancelled.
+
+        Raises:
+            EngineRefused: There is no such image, or it may not be read.
+            PullStalled: It did not arrive within the limits.
+            NoRoom: It would fill the disk.
+        """
 
     def image_room(self) -> int:
-        """Bytes free where the engine keeps images and containers."""
+        """Return the free bytes where the engine keeps images and containers."""
 
     def image_disk_bytes(self) -> int:
         """Return the size of the disk where the engine keeps images and containers."""
 
     def image_facts(self, reference: str) -> ImageFacts:
-        """Raises EngineRefused (missing) for one that is not there."""
+        """Return the facts about an image.
+
+        Raises:
+            EngineRefused: It is missing.
+        """
 
     def save_image(self, container: str, reference: str) -> ImageFacts:
-        """The container's root file system as an image of that name, without what makes it this instance's."""
+        """Save the container's root as an image of that name, without what identifies this instance."""
 
     def tag_image(self, reference: str, name: str) -> None:
-        """One more name for an image that is there."""
+        """Give another name to an existing image."""
 
     def push_image(self, push: Pull, cancelled: threading.Event) -> str:
-        """Send the image to the registry in its name; its digest there. Raises like `pull_image`."""
+        """Push the image to the registry in its name and return its digest there; raises like `pull_image`."""
 
     def drop_image(self, reference: str) -> None:
-        """Take the name from the image, and the image itself when nothing else uses it. One that is not there is fine."""
+        """Remove the name from the image, and the image if nothing else uses it; it may be missing."""
 
     def evict_image(self, reference: str) -> bool:
-        """Remove an image that no container stands on; False, and nothing is done, for one that has some.
+        """Remove an image that no container uses; return False and do nothing if one does.
 
-        One that is not there is fine. Raises EngineRefused, EngineSilent.
+        The image may be missing already.
+
+        Raises:
+            EngineRefused: The engine refuses it.
+            EngineSilent: The engine does not answer.
         """
 
     def official_images(self) -> list[str]: ...
 
     def saved_root(self, instance: str, generation: int | None = None) -> str | None:
-        """The saved root made for `generation`, or the newest one."""
+        """Return the saved root of `generation`, or the newest one."""
 
     def save_root(self, container: str, instance: str, generation: int) -> str: ...
 
     def drop_roots(self, instance: str, before: int) -> None:
-        """Remove the roots that were saved for generations before this one, as far as nothing stands on them."""
+        """Remove roots that were saved for earlier generations, as far as nothing is based on them."""
 
     def make_network(self, instance: str) -> None: ...
 
     def attach(self, container: str, instance: str) -> None:
-        """Have the container in the instance's network, which is made anew if it is gone or does not lead to it."""
+        """Connect the container to the instance's network, which is recreated if it is gone or broken."""
 
     def create(self, order: ContainerOrder) -> str:
-        """The new container's id."""
+        """Create the container and return its id."""
 
     def start(self, container: str) -> None: ...
 
     def stop(self, container: str, grace_s: int) -> None: ...
 
     def warn(self, container: str) -> None:
-        """SIGTERM to every program of the renter's in the running container that catches it; never to one that would die."""
+        """Send SIGTERM to the renter's programs in the container that catch it, never to one that would die."""
 
     def rename(self, container: str, instance: str, generation: int) -> None: ...
 
@@ -202,36 +217,36 @@ class Runtime(Protocol):
         """Remove the instance's network and saved roots."""
 
     def leftovers(self, instance: str) -> list[str]:
-        """What is left of the instance in the engine, in words; empty is the proof of absence."""
+        """Return what the engine still has of the instance, in words; empty proves its absence."""
 
     def root_limit(self) -> RootLimit:
-        """What bounds the root file systems here: a disk of fixed size for each, or nothing."""
+        """Return what limits the root file systems here: a disk of fixed size each, or nothing."""
 
     def visible_gpus(self, container: str) -> frozenset[str]:
-        """The GPU UUIDs that the running container really has."""
+        """Return the UUIDs of the GPUs that the running container really has."""
 
     def ssh_answers(self, host_port: int, container: str) -> bool:
-        """One try to read an SSH banner from the published port; from inside where none is published."""
+        """Try once to read an SSH banner from the published port, or from inside where none is published."""
 
     def usage(self, container: Container) -> Usage | None: ...
 
     def who_ended(self, container: Container) -> EndedBy:
-        """Its first process by itself, someone on the host through the engine, or the end of the engine.
+        """Return who ended the container: itself, someone on the host through the engine, or the engine.
 
-        What this runtime was told to stop since it last started it counts as ended by itself.
+        A container that this runtime has stopped since it last started it counts as ended by itself.
         """
 
     def secure(self) -> None:
-        """Assert the host's firewall around the containers again."""
+        """Restore the host's firewall rules for the containers."""
 
     def keeps_ssh_list(self) -> bool:
-        """Whether `guard` can keep SSH from those who are not on an instance's list."""
+        """Return whether `guard` can enforce allow lists for SSH."""
 
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
-        """Let SSH of these be reached from where they allow it alone. Costs nothing while it is so."""
+        """Restrict SSH of these instances to their allow lists; costs nothing if that is in force."""
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
-        """Call `changed` whenever a container of ours starts or ends, until `stopped`. May block until then."""
+        """Call `changed` whenever a container of ours starts or ends, until `stopped`; may block until then."""
 
     def close(self) -> None:
-        """End `watch` and let go of the engine. Containers stay as they are."""
+        """End `watch` and release the engine; containers stay as they are."""

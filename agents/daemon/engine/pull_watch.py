@@ -1,4 +1,4 @@
-"""Watches an image arrive: progress by layer and in words, and an end to a pull that stands still or fills the disk."""
+"""Supervision of a pull: progress by layer and in words, and an end if it stalls or fills the disk."""
 
 import queue
 import threading
@@ -15,20 +15,20 @@ SAY_SECONDS = 1.0
 ROOM_SECONDS = 2.0
 MIB = 1024**2
 LAYERS_TOLD = 64
-UNPACKS_TO = 3  # times its compressed size, with what is downloaded beside what is unpacked
+UNPACKS_TO = 3  # times its compressed size, since the download and the unpacked layers exist side by side
 
 Line = dict[str, Any]
 Lines = Callable[[], Iterator[Line]]
 
 
 class Layers:
-    """Each layer as the engine tells it."""
+    """Progress of each layer as the engine reports it."""
 
     def __init__(self) -> None:
         self._layers: dict[str, LayerProgress] = {}
 
     def note(self, line: Line) -> bool:
-        """Whether something came of it: an engine that tries again and again says much and gets nowhere."""
+        """Apply one line and return whether it is progress: an engine that retries reports much without any."""
         layer, status = str(line.get("id", ""))[:12], line.get("status", "")
         step = _STEPS.get(status)
         if step is None or not layer:
@@ -79,12 +79,18 @@ def _after(before: LayerProgress, step: str, current: int, total: int) -> LayerP
 
 
 def _rank(layer: LayerProgress) -> tuple[int, int]:
-    """Grows as a layer gets on; what is downloaded anew after an error is no progress until it is past the old mark."""
+    """Return a value that grows with progress; a layer downloaded again must first pass its old mark."""
     return _ORDER[layer.step], layer.unpacked_bytes if layer.step == "unpacking" else layer.done_bytes
 
 
 def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
-    """Read the engine's lines in a thread of their own, so that a silent registry cannot hold up a cancellation."""
+    """Read the engine's lines in a thread, so that a silent registry cannot delay a cancellation.
+
+    Raises:
+        PullStalled: A limit of time was exceeded.
+        NoRoom: The host's disk is nearly full.
+        EngineRefused: The engine reported an error.
+    """
     arrived: queue.Queue[Line | BaseException | None] = queue.Queue()
     threading.Thread(target=_read_lines, args=(lines, arrived), name="pull", daemon=True).start()
     layers, watch, said = Layers(), _Watch(pull), 0.0
@@ -92,7 +98,7 @@ def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
         try:
             item = arrived.get(timeout=min(LOOK_SECONDS, pull.stall_s))
         except queue.Empty:
-            pass  # what came since the last word is still to be said
+            pass  # progress since the last report is still to be reported
         else:
             if item is None:
                 return
@@ -105,7 +111,7 @@ def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
 
 
 class _Watch:
-    """The limits of one pull."""
+    """Limits of one pull."""
 
     def __init__(self, pull: Pull) -> None:
         self._pull = pull

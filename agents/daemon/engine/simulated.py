@@ -1,4 +1,4 @@
-"""Containers that do not exist: for development and tests. They outlive the agent, and end when the machine restarts."""
+"""Simulated containers for development and tests; they survive the agent, but no reboot."""
 
 import json
 import threading
@@ -27,7 +27,7 @@ VERSION = "simulated-1"
 OFFICIAL_IMAGE = "berth/base:1"
 KILLED = 137
 PREFIX = "sim"  # of a container's id
-MOST_LINES = 1_000  # after which the file is written anew
+MOST_LINES = 1_000  # after which the file is rewritten
 SIMULATED_ROOM = 4000 * 1000**3
 SIMULATED_IMAGE = 420 * 1000**2
 Change = Mapping[str, object]
@@ -58,7 +58,7 @@ class _Made:
 
 
 class SimulatedRuntime:
-    """Keeps its containers in one file of the state folder: what each change left, a line each, made short now and then."""
+    """Keeps its containers in one file of the state folder: one line per change, compacted now and then."""
 
     kind: Literal["simulated"] = "simulated"
     instant = True
@@ -102,7 +102,7 @@ class SimulatedRuntime:
         return ImageFacts(size_bytes=SIMULATED_IMAGE)
 
     def save_image(self, container: str, reference: str) -> ImageFacts:
-        """Nothing is kept: every image is there on a simulated host."""
+        """Save nothing: every image exists on a simulated host."""
         with self._lock:
             self._find(container)
         return self.image_facts(reference)
@@ -139,7 +139,7 @@ class SimulatedRuntime:
                 self._set_root(instance, None)
 
     def bring_root(self, instance: str, generation: int) -> None:
-        """As if the root had come from another instance or another host."""
+        """Simulate that the root came from another instance or another host."""
         with self._lock:
             self._set_root(instance, generation)
 
@@ -187,12 +187,12 @@ class SimulatedRuntime:
             self._put(replace(made, warned=made.warned + 1))
 
     def warnings(self, container: str) -> int:
-        """How often it was warned (for tests)."""
+        """Return how often the container was warned (for tests)."""
         with self._lock:
             return self._find(container).warned
 
     def kill(self, container: str, *, out_of_memory: bool = False, ended_by: EndedBy = "itself") -> None:
-        """As if the container had ended by itself, or someone else had ended it (for tests and demonstrations)."""
+        """Simulate that the container ended, by itself or by someone else (for tests and demonstrations)."""
         with self._lock:
             made = self._find(container)
             ended = replace(made, status="exited", exit_code=KILLED, out_of_memory=out_of_memory, ended_by=ended_by)
@@ -218,7 +218,7 @@ class SimulatedRuntime:
         return [*(f"container {item.id}" for item in self.containers(instance)), *([f"image {root}"] if root else [])]
 
     def root_limit(self) -> RootLimit:
-        return "disk"  # as if
+        return "disk"  # what a host with system disks reports
 
     def visible_gpus(self, container: str) -> frozenset[str]:
         with self._lock:
@@ -228,7 +228,7 @@ class SimulatedRuntime:
         return True
 
     def usage(self, container: Container) -> Usage | None:
-        """A steady third of the share."""
+        """Return a constant third of the container's share."""
         with self._lock:
             made = self._made.get(container.id)
         if made is None:
@@ -248,7 +248,7 @@ class SimulatedRuntime:
         return True
 
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
-        """There is nothing to reach, so nothing to keep from it."""
+        """Do nothing, since nothing can be reached."""
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
         self._changed = changed
@@ -281,7 +281,7 @@ class SimulatedRuntime:
             file.write(_line(change))
 
     def _rewrite(self) -> None:
-        """The whole state anew, in as few lines as hold it."""
+        """Write the whole state again, in as few lines as possible."""
         made: list[Change] = [{"made": vars(item)} for item in self._made.values()]
         roots: list[Change] = [{"root": [instance, generation]} for instance, generation in self._roots.items()]
         head: Change = {"boot": self._boot, "count": self._count}
@@ -317,7 +317,7 @@ def _line(change: Change) -> str:
 
 
 def _changes(path: Path) -> Iterator[dict[str, Any]]:
-    """What was written whole: the last line may be torn."""
+    """Yield the complete changes; the last line may be torn."""
     for line in path.read_text().splitlines() if path.exists() else ():
         with suppress(ValueError):
             yield json.loads(line)

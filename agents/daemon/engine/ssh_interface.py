@@ -1,4 +1,4 @@
-"""The way in by SSH for images without a server of their own, as the rest of the agent sees it."""
+"""Interface to the agent's SSH server, for images that have none of their own."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from agents.protocol.messages import DesiredInstance
 
 @dataclass(frozen=True)
 class Door:
-    """Who may come in by SSH, where."""
+    """SSH access to one instance: port and credentials."""
 
     port: int  # of the host
     keys: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class Door:
 
 
 def doors_of(wanted: Iterable[DesiredInstance]) -> dict[str, Door]:
-    """By instance: those that run an image without an SSH server."""
+    """Return the access by instance, for those that run an image without an SSH server."""
     return {
         item.id: Door(dict(item.ports)[SSH_PORT], tuple(item.ssh_keys), item.password_hash, tuple(item.allow_from))
         for item in wanted
@@ -28,19 +28,19 @@ def doors_of(wanted: Iterable[DesiredInstance]) -> dict[str, Door]:
 
 
 class Bridge(Protocol):
-    """Calls may come from any thread."""
+    """SSH server of the agent. Calls may come from any thread."""
 
     def follow(self, wanted: Iterable[DesiredInstance]) -> None:
-        """Let in whom these say, nobody else. Costs nothing while it is so."""
+        """Admit the users of these instances and nobody else; costs nothing if nothing changed."""
 
     def answers(self, instance: str) -> bool:
-        """Whether SSH of an instance that needs the bridge can be reached."""
+        """Return whether SSH of an instance that needs the agent's server can be reached."""
 
     def sessions(self, instance: str) -> int:
-        """How many have logged in and are still there."""
+        """Return the number of open logins."""
 
     def drop(self, instance: str) -> None:
-        """Forget the instance's host key."""
+        """Delete the instance's host key."""
 
     def leftovers(self, instance: str) -> list[str]: ...
 
@@ -48,7 +48,7 @@ class Bridge(Protocol):
 
 
 class SimulatedBridge:
-    """For instances in which nothing runs."""
+    """Simulated SSH, for instances in which nothing runs."""
 
     def follow(self, wanted: Iterable[DesiredInstance]) -> None:
         return None

@@ -1,1 +1,1 @@
-"""Files of instances, read and written through their containers."""
+"""Access to the files of instances through their containers."""

@@ -1,8 +1,8 @@
-"""Files of an instance over a stream: each request is a program in its container, so nothing else can be reached.
+"""File access over a stream; requests run programs in the container, so nothing else is reachable.
 
-A client asks in words of JSON, one request after another: `{"do": "list", "path": "/root"}`. The last word of each answer
-holds `ok`: true with what was asked for, or false with a code for programs and a detail for people. Bytes of files are
-binary frames. Names that are no UTF-8 come and go as Python's `surrogateescape` writes them.
+A client sends requests as JSON, one after another: `{"do": "list", "path": "/root"}`. The last message of each
+answer holds `ok`: true with the result, or false with a code for programs and a detail for people. Bytes of files
+are sent as binary frames. Names that are not UTF-8 are encoded with Python's `surrogateescape`.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from agents.daemon.files.protocol import FileRefusal, Place, Request, listing, s
 from agents.daemon.files.script_runner import Running, Scripts, Turn
 from agents.protocol.codec import words_of
 
-IDLE_S: Final = 120.0  # a client that asks nothing for so long may come back with another ticket
+IDLE_S: Final = 120.0  # seconds; a client that is idle for longer may return with another ticket
 AT_ONCE: Final = 16  # clients of one instance
 SHORT_S: Final = 30.0
 LONG_S: Final = 900.0
-AFTER_S: Final = 0.3  # a program that has said all ends within it; one that has more is ended
+AFTER_S: Final = 0.3  # seconds in which a program that has written everything ends; one with more output is killed
 FRAMES_AHEAD: Final = 8
 TOLD_EACH: Final = 512 * 1024
 ENTRIES_A_WORD: Final = 500
 
 
 class Cancelled(FileRefusal):
-    """The client wants no more of its upload."""
+    """The client cancelled its upload."""
 
 
 class Inbox:
-    """What the client sends, a few frames ahead of what is worked on. None is its end."""
+    """Incoming frames of a client, read a few ahead of the work. None means its end."""
 
     def __init__(self, outlet: WebSocketStream) -> None:
         self._outlet = outlet
@@ -56,7 +56,7 @@ class Inbox:
 
 
 class _Session:
-    """One client's requests."""
+    """Requests of one client."""
 
     def __init__(self, scripts: Scripts, instance: str, outlet: WebSocketStream, only: str | None) -> None:
         self._scripts, self._instance, self._outlet, self._only = scripts, instance, outlet, only
@@ -81,7 +81,7 @@ class _Session:
             if frame is None:
                 return
             if isinstance(frame, str) and "do" in (words := words_of(frame)):
-                await self._answer(words)  # what is left of a file that was refused is passed over
+                await self._answer(words)  # binary frames left over from a refused upload are skipped
 
     async def _answer(self, words: dict[str, Any]) -> None:
         tag = {"id": words["id"]} if isinstance(words.get("id"), int | str) else {}
@@ -98,7 +98,11 @@ class _Session:
             await self._outlet.say(**tag, ok=False, code="not_there", detail=str(error)[:200])
 
     async def _run(self, script: str, *arguments: str | bytes, limit_s: float = SHORT_S) -> bytes:
-        """What a script says that only says a little."""
+        """Run a script with a short output and return that output.
+
+        Raises:
+            FileRefusal: The script failed or took too long.
+        """
         running = await self._scripts.start(self._instance, script, *arguments)
         running.program.give_end()
         try:
@@ -138,7 +142,7 @@ class _Session:
         await self._outlet.say(**request.tag, ok=True, sha256=said.split()[0].decode())
 
     async def _read(self, request: Request) -> None:
-        """A file from an offset on, up to so many bytes; a folder as a tar."""
+        """Send a file from an offset on, up to a number of bytes; a folder as a tar."""
         place, offset = request.place(), request.number("offset", 0)
         running = await self._scripts.start(self._instance, shell_scripts.READ, place.path, str(offset))
         running.program.give_end()
@@ -154,7 +158,7 @@ class _Session:
         await self._outlet.say(**request.tag, ok=True)
 
     async def _send(self, request: Request, place: Place, running: Running, offset: int) -> bool:
-        """Whether the program came to its own end."""
+        """Send the content; return whether the program ended by itself."""
         kind, size, changed_at = said_first(await running.line())
         if not kind:
             await self._scripts.finish(running)
@@ -181,7 +185,10 @@ class _Session:
         return False
 
     async def _write(self, request: Request) -> None:
-        """A file, from where an earlier try of the same `key` broke off, and only whole under its name."""
+        """Receive a file; resume where an earlier attempt with the same `key` broke off.
+
+        The file gets its name only once it is complete.
+        """
         place, size = request.place().named(), request.number("size", None)
         key = hashlib.sha256(b"\0".join([place.name, str(size).encode(), request.text("key").encode()])).hexdigest()[:16]
         part = place.unfinished(key)
@@ -212,7 +219,10 @@ class _Session:
         return whole(said)
 
     async def _pour(self, request: Request, running: Running, turn: Turn) -> tuple[dict[str, Any], bytes]:
-        """The client's last word, and what the program said at its end. Whatever happens, it writes no more after that."""
+        """Receive the content; return the client's last message and the script's output.
+
+        However it ends, the script writes nothing after that.
+        """
         have = await running.line()
         ended = asyncio.create_task(running.rest())
         try:
@@ -233,7 +243,7 @@ class _Session:
     async def _take(
         self, request: Request, have: int, running: Running, ended: "asyncio.Task[bytes]", turn: Turn
     ) -> dict[str, Any]:
-        """Everything that the client sends of the file, told now and then how much of it was written."""
+        """Receive everything that the client sends of the file, and report now and then how much was written."""
         size, told = request.number("size", None), have
         await self._outlet.say(**request.tag, offset=have)
         over = asyncio.create_task(turn.over.wait())
@@ -259,7 +269,7 @@ class _Session:
             over.cancel()
 
     async def _give(self, running: Running, ended: "asyncio.Task[bytes]", frame: bytes) -> None:
-        """Feed the program, unless it gives up while it is being fed."""
+        """Write to the script's input, unless the script ends meanwhile."""
         giving = asyncio.create_task(running.program.give(frame))
         await asyncio.wait({giving, ended}, return_when=asyncio.FIRST_COMPLETED)
         if ended.done() or not await giving:
@@ -267,7 +277,12 @@ class _Session:
             await self._given_up(running, ended)
 
     async def _next(self, running: Running, ended: "asyncio.Task[bytes]", over: "asyncio.Task[Any]") -> Frame:
-        """The client's next frame, unless the program gives up or somebody else writes this file now."""
+        """Return the client's next frame.
+
+        Raises:
+            FileRefusal: The script has ended, or another client now writes this file.
+            StreamLost: The client is gone.
+        """
         coming = asyncio.create_task(self.inbox.next())
         await asyncio.wait({coming, ended, over}, return_when=asyncio.FIRST_COMPLETED)
         if ended.done() or over.done():
@@ -281,14 +296,14 @@ class _Session:
         return frame
 
     async def _given_up(self, running: Running, ended: "asyncio.Task[bytes]") -> NoReturn:
-        """Why the program takes no more."""
+        """Raise the reason for which the script ended early."""
         await asyncio.wait({ended}, timeout=SHORT_S)
         await self._scripts.finish(running)
         raise FileRefusal("failed", "The instance took no more of the file.")
 
 
 class Files:
-    """The file work of one host. Everything here belongs to the streams' own thread."""
+    """File access on one host. Everything here belongs to the streams' own thread."""
 
     def __init__(self, doorway: ExecInterface) -> None:
         self._scripts = Scripts(doorway)
@@ -298,7 +313,7 @@ class Files:
         return self._clients.get(instance, 0) >= AT_ONCE
 
     async def serve(self, instance: str, outlet: WebSocketStream, *, only: str | None = None) -> None:
-        """Answer one client until it leaves. With `only` it may read this path and nothing else."""
+        """Serve one client until it leaves; with `only` it may read that path and nothing else."""
         self._clients[instance] = self._clients.get(instance, 0) + 1
         session = _Session(self._scripts, instance, outlet, only)
         try:

@@ -1,4 +1,4 @@
-"""Words of file requests: what a client may ask for, what a container's programs say, and why they refused."""
+"""Messages of the file protocol: requests of clients, output of scripts in containers, error codes."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-PATH_AT_MOST: Final = 4095  # bytes; Linux takes no longer one
+PATH_AT_MOST: Final = 4095  # bytes; Linux accepts no longer path
 NAME_AT_MOST: Final = 255
 PATHS_AT_MOST: Final = 200
 KEY_AT_MOST: Final = 200
@@ -19,7 +19,7 @@ _NOT_FOUND: Final = (126, 127)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _ROOM: Final = re.compile(rb"(\d+) +(\d+) +(-?\d+) +\d+% +/")
 
-# Why a script refuses (`berth:<code>`), in words.
+# Details for the codes with which a script refuses (`berth:<code>`).
 REFUSALS: Final = {
     "missing": "There is nothing of that name.",
     "exists": "There is something of that name already.",
@@ -35,7 +35,7 @@ REFUSALS: Final = {
     "mounted": "A disk is mounted here; it can be emptied, not removed.",
     "forbidden": "Reading or writing here is not allowed.",
 }
-# The kernel's own reasons as the C locale writes them: glibc's words, and musl's where they differ.
+# Messages of the kernel's errors in the C locale: glibc's, and musl's where they differ.
 _REASONS: Final = (
     ("No space left on device", "disk_full", "The disk is full."),
     ("uota exceeded", "disk_full", "The disk is full."),
@@ -64,7 +64,7 @@ class FileRefusal(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """A path in the container: absolute, and otherwise whatever Linux takes."""
+    """Path in the container: absolute, and otherwise any that Linux accepts."""
 
     path: bytes
 
@@ -77,7 +77,11 @@ class Place:
         return self.path.rpartition(b"/")[2]
 
     def named(self) -> "Place":
-        """What can be made, moved and removed. Raises FileRefusal for what has no name of its own."""
+        """Return the path if it names something that can be made, moved or removed.
+
+        Raises:
+            FileRefusal: It has no name of its own, or one that is too long.
+        """
         if self.name in (b"", b".", b".."):
             raise FileRefusal("bad_path", "Name a file or a folder.")
         if len(self.name) > NAME_AT_MOST:
@@ -85,12 +89,12 @@ class Place:
         return self
 
     def unfinished(self, key: str) -> bytes:
-        """Where it grows until it is whole."""
+        """Return the path of the incomplete file during an upload."""
         return self.folder + b"/." + self.name[:_NAME_KEPT] + f".{key}{PARTIAL}".encode()
 
 
 class Request:
-    """One request as it came. Each reader raises FileRefusal for what is no such thing; `tag` goes with every answer."""
+    """One request. Each reader raises FileRefusal for a malformed value; `tag` goes into every answer."""
 
     def __init__(self, words: Mapping[str, Any], tag: Mapping[str, Any]) -> None:
         self._words = words
@@ -121,7 +125,7 @@ class Request:
         return value
 
     def sha256(self, words: Mapping[str, Any] | None = None) -> str:
-        """Of the whole file, or nothing."""
+        """Return the checksum of the whole file, or ""."""
         value = (self._words if words is None else words).get("sha256") or ""
         if value and not (isinstance(value, str) and _SHA256.fullmatch(value)):
             raise FileRefusal("bad_request", "sha256 must be 64 hexadecimal digits.")
@@ -130,7 +134,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Listing:
-    """A folder's entries in the order of their bytes; `free_kb` is None where nobody knows, `more` when there are others."""
+    """Entries of a folder in byte order; `free_kb` is None if unknown, `more` says that there are others."""
 
     entries: list[dict[str, Any]]
     free_kb: int | None
@@ -138,14 +142,14 @@ class Listing:
 
 
 def listing(said: bytes, mark: str) -> Listing:
-    """What the LIST script said. `mark` is in no name, so a name may hold anything."""
+    """Parse the output of the LIST script; `mark` occurs in no name, so names may hold anything."""
     head, *pieces = said.split(mark.encode())
     entries: dict[bytes, dict[str, Any]] = {}
     for piece in pieces:
         how, mode, size, changed, name = _fields(piece)
         if not name:
             continue
-        if how == "-L":  # what the link leads to
+        if how == "-L":  # the target of a link
             if name in entries:
                 entries[name] |= {"size": size, "leads_to": _kind(mode)}
             continue
@@ -157,7 +161,7 @@ def listing(said: bytes, mark: str) -> Listing:
 
 
 def said_first(line: bytes) -> tuple[str, int, int]:
-    """Kind, size and time of what is about to be read; an empty kind for nothing."""
+    """Parse kind, size and time of the file that follows; the kind is empty if the line is malformed."""
     kind, _, rest = line.partition(b" ")
     size, _, changed = rest.partition(b" ")
     if not (size.isdigit() and changed.lstrip(b"-").isdigit()):
@@ -166,7 +170,7 @@ def said_first(line: bytes) -> tuple[str, int, int]:
 
 
 def whole(said: bytes) -> str:
-    """The checksum of a file that is whole now; empty where the image cannot tell one."""
+    """Return the checksum of a complete file; empty if the image has no program to compute it."""
     for line in said.splitlines():
         if line.startswith(b"done "):
             return line.removeprefix(b"done ").decode(errors="replace").strip()
@@ -174,7 +178,7 @@ def whole(said: bytes) -> str:
 
 
 def explain(code: int | None, complaints: bytes) -> FileRefusal:
-    """Why a program ended with this code."""
+    """Return why a program ended with this exit code."""
     text = complaints.decode(errors="replace")
     own = text.rpartition("berth:")[2].split("\n")[0] if "berth:" in text else ""
     if own in REFUSALS:
@@ -201,7 +205,7 @@ def _place(value: Any) -> Place:
 
 
 def _fields(piece: bytes) -> tuple[str, int, int, int, bytes]:
-    """`how mode size changed ./name`, and the line's end. An empty name for anything else."""
+    """Parse `how mode size changed ./name` and the line's end; the name is empty if it is malformed."""
     how, _, rest = piece.partition(b" ")
     mode, _, rest = rest.partition(b" ")
     size, _, rest = rest.partition(b" ")

@@ -1,4 +1,4 @@
-"""Scripts that work on files in a container: started, read, judged, ended, and one writer of a file at a time."""
+"""Execution of the file scripts in containers: start, output, exit, and one writer per file."""
 
 import asyncio
 import secrets
@@ -12,23 +12,23 @@ from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.files import shell_scripts
 from agents.daemon.files.protocol import FileRefusal, explain
 
-REST_AT_MOST: Final = 4096  # bytes of a program's complaints that are kept
-# What a script that is being fed says when it takes no more, after its reason. An engine may hold its end back until all
-# that was sent is taken, which nobody does any more.
+REST_AT_MOST: Final = 4096  # bytes of a script's error output that are kept
+# Written by a script that stops reading its input, after the reason. The engine may hold back the end of the program
+# until its input has been read, which nobody does any more.
 OVER: Final = b"berth-over\n"
 _FIRST_LINES: Final = 64 * 1024
 
 
 @dataclass
 class Turn:
-    """One writer of an unfinished file. A newer one takes over, once this one has let go."""
+    """Turn of one writer of an incomplete file; a newer writer takes over once this one has let go."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Running:
-    """A script at work in a container: its process id, what it says, and what it complains of."""
+    """A running script: its process id, its output and its error output."""
 
     def __init__(self, program: Program, token: str) -> None:
         self.program = program
@@ -39,7 +39,7 @@ class Running:
         self._held = b""
 
     async def out(self) -> bytes:
-        """More of its output; empty at the end."""
+        """Return more of its output; empty at the end."""
         if self._held:
             held, self._held = self._held, b""
             return held
@@ -54,7 +54,7 @@ class Running:
                 return b""
 
     async def line(self) -> bytes:
-        """Its next line without the end; what there is when it says no more."""
+        """Return its next line without the line break; at the end of the output, what is left."""
         held = b""
         while b"\n" not in held and len(held) < _FIRST_LINES:
             piece = await self.out()
@@ -72,14 +72,20 @@ class Running:
 
 
 class Scripts:
-    """Scripts at work in the containers of one host. Everything here belongs to the streams' own thread."""
+    """Scripts running in the containers of one host. Everything here belongs to the streams' own thread."""
 
     def __init__(self, doorway: ExecInterface) -> None:
         self._doorway = doorway
         self._turns: dict[tuple[str, bytes], Turn] = {}
 
     async def start(self, instance: str, script: str, *arguments: str | bytes) -> Running:
-        """Raises FileRefusal when the image has no shell, and what the engine raises."""
+        """Start a script, and return it once it has written its process id.
+
+        Raises:
+            FileRefusal: The image has no shell.
+            EngineRefused: The engine refuses it, or the instance does not run.
+            EngineSilent: The engine does not answer.
+        """
         token = secrets.token_hex(8)
         words = [shell_scripts.spelled(item) if isinstance(item, bytes) else item for item in arguments]
         env = {"LC_ALL": "C", shell_scripts.TOKEN_ENV: token}
@@ -97,14 +103,18 @@ class Scripts:
         return running
 
     async def finish(self, running: Running) -> None:
-        """Its end, judged. Raises FileRefusal."""
+        """Wait for the script's exit code.
+
+        Raises:
+            FileRefusal: The script failed.
+        """
         running.program.close()
         code = await running.program.exit_code()
         if code != 0:
             raise explain(code, running.complaints)
 
     async def end(self, instance: str, running: Running) -> None:
-        """Have it stop: the engine lets a program run on when nobody listens any more."""
+        """Kill the script, since the engine lets a program run on when nobody reads it."""
         running.program.close()
         if running.over:
             return
@@ -118,7 +128,7 @@ class Scripts:
                 ending.close()
 
     async def take_turn(self, instance: str, part: bytes) -> Turn:
-        """Alone with this unfinished file, once whoever wrote to it has stopped."""
+        """Wait until any other writer of this incomplete file has stopped, and take the turn."""
         key = (instance, part)
         while before := self._turns.get(key):
             before.over.set()

@@ -1,8 +1,11 @@
-"""What the agent has a container's own shell do with files there: plain sh, and the words of coreutils or busybox.
+"""Scripts for files in a container, in plain sh with the programs of coreutils or busybox.
 
-Paths come as arguments, written by `spelled` and read back by `at`, so that any name that Linux allows is kept: spaces,
-quotes, new lines, leading dashes, bytes that are no UTF-8. Nothing that a renter names is ever part of a script.
-Each script says its process id first, so that it can be ended; why it refuses is on its error output as `berth:<code>`.
+Paths are passed as arguments, encoded by `spelled` and decoded by `at`, so that any name that Linux allows is kept:
+spaces, quotes, line breaks, leading dashes, bytes that are not UTF-8. Nothing that a renter names is ever part of a
+script.
+
+Each script first writes its process id, so that it can be killed. It writes why it refuses to its error output, as
+`berth:<code>`.
 """
 
 from typing import Final
@@ -18,7 +21,7 @@ die() { printf 'berth:%s\n' "$1" >&2; exit 9; }
 there() { [ -e "$1" ] || [ -L "$1" ]; }
 """
 
-# $1 folder, $2 a mark that is in no name, $3 the most entries
+# $1 folder, $2 a separator that is in no name, $3 the maximum of entries
 LIST: Final = (
     _COMMON
     + r"""
@@ -68,7 +71,7 @@ exec tail -c "+$(($2 + 1))" "$got"
 """
 )
 
-# $1 unfinished file, $2 final path, $3 bytes, $4 sha256 or nothing
+# $1 incomplete file, $2 final path, $3 bytes, $4 sha256 or nothing
 _FINISH: Final = r"""
 finish() {
   [ "$(stat -c %s "$1")" = "$3" ] || die short
@@ -86,7 +89,7 @@ may() {
 }
 """
 
-# $1 folder, $2 unfinished file, $3 final path, $4 bytes, $5 sha256 or nothing, $6 1 to replace, $7 1 to make the folder
+# $1 folder, $2 incomplete file, $3 final path, $4 bytes, $5 sha256 or nothing, $6 1 to replace, $7 1 to make the folder
 WRITE: Final = (
     _COMMON
     + _FINISH
@@ -110,7 +113,7 @@ finish "$part" "$final" "$4" "$5"
 """
 )
 
-# $1 unfinished file, $2 final path, $3 bytes, $4 sha256 or nothing, $5 1 to replace
+# $1 incomplete file, $2 final path, $3 bytes, $4 sha256 or nothing, $5 1 to replace
 FINISH: Final = (
     _COMMON
     + _FINISH
@@ -142,7 +145,8 @@ mv "$got" "$to"
 """
 )
 
-# Any number of paths. What is mounted is no file of the renter's: emptying it by this word would be a surprise.
+# Any number of paths. Mount points are refused: they are no files of the renter's, and deleting what is mounted there
+# would be a surprise.
 REMOVE: Final = (
     _COMMON
     + r"""
@@ -171,7 +175,7 @@ exec sha256sum <"$got"
 """
 )
 
-# $1 process id, $2 the token that it carries: a number alone may have become another's
+# $1 process id, $2 the token in its environment: the id alone may belong to another process by now
 END: Final = rf"""
 tr '\0' '\n' 2>/dev/null <"/proc/$1/environ" | grep -qx "{TOKEN_ENV}=$2" || exit 0
 kill -TERM "-$1" 2>/dev/null || kill -TERM "$1"
@@ -179,5 +183,5 @@ kill -TERM "-$1" 2>/dev/null || kill -TERM "$1"
 
 
 def spelled(path: bytes) -> str:
-    """A path as `at` reads it: everything but plain characters in octal."""
+    """Encode a path for `at`: all but plain characters in octal."""
     return "".join(chr(byte) if byte in _PLAIN else f"\\0{byte:03o}" for byte in path)

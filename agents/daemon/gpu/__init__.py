@@ -1,1 +1,1 @@
-"""NVIDIA GPUs: inventory, claims, health, burn-in, wipe."""
+"""NVIDIA GPUs: inventory, claims, health, burn-in and wipe."""

@@ -1,4 +1,4 @@
-"""The burn of one GPU in a process of its own, ended at once when an instance needs the GPU."""
+"""Burn-in of one GPU in a separate process, which is killed as soon as an instance needs the GPU."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _POLL: Final = 0.05
 
 
 class Disturbed(Exception):
-    """An instance was given the GPU meanwhile: the burn was broken off."""
+    """An instance was given the GPU meanwhile, so the burn-in was aborted."""
 
 
 class NotMeasurable(Exception):
@@ -24,12 +24,15 @@ class NotMeasurable(Exception):
 
 
 class BurnFailed(Exception):
-    """The measurement broke off; the text says how."""
+    """The measurement failed; the text says how."""
 
 
 @dataclass(frozen=True)
 class Burnt:
-    """What one GPU did. `proven_mib` of `asked_mib` were written and read back; `correct`: every sum came out right."""
+    """Result of one GPU.
+
+    `proven_mib` of `asked_mib` were written and read back; `correct` says that every sum was right.
+    """
 
     tflops: float
     correct: bool
@@ -39,7 +42,12 @@ class Burnt:
 
 
 def wipe_gpu(uuid: str, *, deadline_s: float = DEADLINE_SECONDS) -> int:
-    """MiB of its memory that hold zeros now. Raises NotMeasurable or BurnFailed."""
+    """Overwrite the GPU's free memory with zeros and return the MiB.
+
+    Raises:
+        NotMeasurable: The GPU cannot be used here.
+        BurnFailed: The wipe failed.
+    """
     outcome = _outcome(*_run(["wipe"], uuid, lambda: False, deadline_s))
     if not outcome["clean"]:
         raise BurnFailed("what was overwritten does not read as zeros")
@@ -47,13 +55,19 @@ def wipe_gpu(uuid: str, *, deadline_s: float = DEADLINE_SECONDS) -> int:
 
 
 def burn_gpu(uuid: str, needed: Callable[[], bool], *, deadline_s: float = DEADLINE_SECONDS) -> Burnt:
-    """Raises Disturbed, NotMeasurable or BurnFailed."""
+    """Burn the GPU in; `needed` is polled and aborts it.
+
+    Raises:
+        Disturbed: An instance needs the GPU.
+        NotMeasurable: The GPU cannot be measured here.
+        BurnFailed: The measurement failed.
+    """
     return Burnt(**_outcome(*_run([], uuid, needed, deadline_s)))
 
 
 def _run(words: list[str], uuid: str, needed: Callable[[], bool], deadline_s: float) -> tuple[bytes, bytes, int]:
     env = {**os.environ, "CUDA_VISIBLE_DEVICES": uuid}
-    # Our own program by its path, a GPU's UUID in its environment.
+    # our own program by its path, with a GPU's UUID in its environment
     command = [sys.executable, "-I", cuda_burn_in.__file__, *words]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603
         try:

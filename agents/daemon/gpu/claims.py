@@ -1,4 +1,4 @@
-"""Who holds which GPU between the check and the start of a container: the fourth wall against a double lease."""
+"""Claims on GPUs between check and start of a container: the agent's safeguard against overselling."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from agents.protocol.messages import DesiredInstance
 
 
 class GpuTable:
-    """The fourth wall against a double lease: GPUs between the check and the start of a container."""
+    """GPUs claimed by containers that are about to start, so that none is given to two containers."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

@@ -1,7 +1,7 @@
-"""One GPU at full work for a moment: its FP32 rate and its memory, through NVIDIA's driver library alone.
+"""Burn-in of one GPU: its FP32 rate and its memory, using only NVIDIA's driver library.
 
-Run as a program of its own (`python -m agents.daemon.gpu.cuda_burn_in`), the GPU named by CUDA_VISIBLE_DEVICES: a driver
-that hangs or crashes then takes nothing with it, and when the program ends the GPU is as free as before.
+It runs as a program of its own (`python -m agents.daemon.gpu.cuda_burn_in`), for the GPU in CUDA_VISIBLE_DEVICES.
+So a driver that hangs or crashes takes nothing else down, and when the program ends, the GPU is as free as before.
 """
 
 import ctypes
@@ -14,24 +14,24 @@ from typing import Any, Final
 
 LIBRARY: Final = "libcuda.so.1"
 THREADS: Final = 256
-BLOCKS_PER_SM: Final = 24  # whole waves, whether an SM holds 4, 6 or 8 blocks at once
+BLOCKS_PER_SM: Final = 24  # whole waves, whether an SM holds 4, 6 or 8 blocks at a time
 CHAINS: Final = 8  # independent sums in each thread, so that no FMA waits for the one before
 UNROLLED: Final = 16
-FLOPS_PER_ROUND: Final = CHAINS * UNROLLED * 2  # a fused multiply-add counts as two
+FLOPS_PER_ROUND: Final = CHAINS * UNROLLED * 2  # a fused multiply-add counts as two operations
 FACTOR, ADDEND = 0.5, 1.0
-EXPECTED: Final = CHAINS * ADDEND / (1 - FACTOR)  # what every sum settles at, exactly
+EXPECTED: Final = CHAINS * ADDEND / (1 - FACTOR)  # the exact limit of every sum
 FIRST_ROUNDS: Final = 512
 MOST_ROUNDS: Final = 1 << 24
 RUN_SECONDS: Final = 0.4
 RUNS: Final = 3
 CHUNK: Final = 1 << 28
 MIB: Final = 1 << 20
-FILL: Final = 0.9  # of the memory that is free
+FILL: Final = 0.9  # of the free memory
 MULTIPROCESSORS: Final = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 
 
 def kernel_text() -> str:
-    """PTX that every GPU since Maxwell takes: the driver compiles it for the GPU at hand."""
+    """Return PTX that every GPU since Maxwell accepts; the driver compiles it for the GPU."""
     steps = [f"fma.rn.f32 %a{chain}, %a{chain}, %x, %y;" for _ in range(UNROLLED) for chain in range(CHAINS)]
     starts = [f"add.f32 %a{chain}, %start, 0f{_bits(float(chain))};" for chain in range(CHAINS)]
     sums = [f"add.f32 %sum, %sum, %a{chain};" for chain in range(CHAINS)]
@@ -66,11 +66,11 @@ _TAIL = ("mul.wide.u32 %at, %place, 4;", "add.u64 %at, %out, %at;", "st.global.f
 
 
 class CudaError(Exception):
-    """The driver library is not there, or said no."""
+    """The driver library is missing, or a call failed."""
 
 
 class Cuda:
-    """The few calls of the driver library that are needed, on the first visible GPU."""
+    """The calls of the driver library that are needed, for the first visible GPU."""
 
     def __init__(self) -> None:
         try:
@@ -104,7 +104,7 @@ class Cuda:
         return count.value
 
     def memory(self) -> tuple[int, int]:
-        """Free and all, in bytes."""
+        """Return free and total memory in bytes."""
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
@@ -134,7 +134,7 @@ class Cuda:
         return function
 
     def launch(self, function: ctypes.c_void_p, blocks: int, arguments: list[Any]) -> None:
-        """Run the kernel to its end."""
+        """Run the kernel and wait for its end."""
         places = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(item) for item in arguments))
         grid = [ctypes.c_uint(number) for number in (blocks, 1, 1, THREADS, 1, 1, 0)]
         self.call("cuLaunchKernel", function, *grid, ctypes.c_void_p(), places, ctypes.c_void_p())
@@ -142,7 +142,7 @@ class Cuda:
 
 
 def measure_rate(cuda: Cuda, clock: Callable[[], float] = time.perf_counter) -> tuple[float, bool]:
-    """TFLOPS of the best run, and whether the GPU reckoned right."""
+    """Return the TFLOPS of the best run, and whether the GPU computed correctly."""
     function, blocks = cuda.kernel(), cuda.multiprocessors() * BLOCKS_PER_SM
     out = cuda.allocate(blocks * THREADS * 4)
 
@@ -151,7 +151,7 @@ def measure_rate(cuda: Cuda, clock: Callable[[], float] = time.perf_counter) -> 
         cuda.launch(function, blocks, [out, ctypes.c_uint32(rounds), ctypes.c_float(FACTOR), ctypes.c_float(ADDEND)])
         return max(clock() - begun, 1e-9)
 
-    run(FIRST_ROUNDS)  # wakes the clocks up and loads the code
+    run(FIRST_ROUNDS)  # raises the clocks and loads the code
     rounds = max(1, min(MOST_ROUNDS, int(FIRST_ROUNDS * RUN_SECONDS / run(FIRST_ROUNDS))))
     fastest = min(run(rounds) for _ in range(RUNS))
     results = (ctypes.c_float * (blocks * THREADS))()
@@ -161,7 +161,10 @@ def measure_rate(cuda: Cuda, clock: Callable[[], float] = time.perf_counter) -> 
 
 
 def prove_memory(cuda: Cuda) -> int:
-    """Bytes that were really there: a GPU with a forged name has less than it says, and wraps around or refuses."""
+    """Return how many bytes of memory hold what was written to them.
+
+    A GPU with a forged name has less than it reports, and wraps around or refuses.
+    """
     free, _ = cuda.memory()
     chunk = min(CHUNK, max(MIB, int(free * FILL)))
     held: list[ctypes.c_uint64] = []
@@ -169,7 +172,7 @@ def prove_memory(cuda: Cuda) -> int:
         while (len(held) + 1) * chunk <= free * FILL:
             held.append(cuda.allocate(chunk))
     except CudaError:
-        pass  # what there is, is what counts
+        pass  # only the memory that exists counts
     try:
         ends = [(number, place.value + chunk - 8) for number, place in enumerate(held)]
         for number, place in ends:
@@ -185,7 +188,7 @@ def prove_memory(cuda: Cuda) -> int:
 
 
 def wipe_memory(cuda: Cuda) -> tuple[int, bool]:
-    """Bytes that were overwritten with zeros, and whether each piece reads so: all that is free, to the last MiB."""
+    """Overwrite all free memory, to the last MiB, with zeros; return its bytes and whether it reads so."""
     held: list[tuple[int, int]] = []
     size = CHUNK
     while size >= MIB:
@@ -201,11 +204,11 @@ def wipe_memory(cuda: Cuda) -> tuple[int, bool]:
             found = ctypes.c_uint64()
             cuda.read(at, found)
             clean &= found.value == 0
-    return sum(length for _, length in held), clean  # the driver takes it all back when the process ends
+    return sum(length for _, length in held), clean  # the driver frees all of it when the process ends
 
 
 def wipe() -> int:
-    """The same as `main`, for the memory alone."""
+    """Wipe the memory and print the outcome as `main` does."""
     try:
         cuda = Cuda()
         with cuda.context():
@@ -218,7 +221,7 @@ def wipe() -> int:
 
 
 def main() -> int:
-    """One line of JSON; 1 and the reason where the GPU cannot be measured."""
+    """Print one line of JSON; return 1 and print the reason if the GPU cannot be measured."""
     if sys.argv[1:] == ["wipe"]:
         return wipe()
     try:

@@ -1,6 +1,6 @@
-"""What keeps a GPU from being rented out: a fault or a setting that only a reset, a repair or its owner ends.
+"""Faults and settings that keep a GPU from being rented out, with their remedies.
 
-Whoever has it already goes on; nobody gets it anew while one of these stands.
+An instance that has the GPU already keeps it; it is not given to another one while a fault lasts.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ HOT: Final = pynvml.nvmlClocksThrottleReasonHwThermalSlowdown
 
 
 def ask(question: Callable[..., Any], *arguments: Any, default: Any) -> Any:
-    """Not every GPU and driver answers every question."""
+    """Call NVML; return the default on an error, since not every GPU and driver supports every call."""
     try:
         return question(*arguments)
     except pynvml.NVMLError:
@@ -20,7 +20,7 @@ def ask(question: Callable[..., Any], *arguments: Any, default: Any) -> Any:
 
 
 def trouble_of(handle: Any) -> str:
-    """A sentence with what to do; empty for a GPU with which nothing is wrong."""
+    """Return a sentence about the fault and its remedy; empty for a healthy GPU."""
     _, _, pending, failed = ask(pynvml.nvmlDeviceGetRemappedRows, handle, default=(0, 0, 0, 0))
     errors = ask(
         pynvml.nvmlDeviceGetTotalEccErrors,

@@ -1,4 +1,4 @@
-"""The GPUs of a host: asked of NVIDIA's library, or made up (and marked so) for development. Identity is the UUID alone."""
+"""GPUs of a host: queried from NVML, or simulated (and marked so). They are identified by UUID alone."""
 
 import math
 import time
@@ -18,29 +18,32 @@ _SPACE = uuid.UUID("6d0d2a3c-5c0f-4a55-9a64-0b1d5a6d6e01")
 
 
 class GpuProbe(Protocol):
-    """Another maker's GPUs need another probe, nothing else."""
+    """Source of facts about GPUs; those of another vendor need only another probe."""
 
     simulated: bool
 
     def driver(self) -> tuple[str, str]:
-        """(driver version, highest CUDA version it supports); empty without GPUs."""
+        """Return the driver version and the highest CUDA version it supports; empty without GPUs."""
 
     def facts(self) -> list[GpuFacts]: ...
 
     def samples(self, uuids: Iterable[str]) -> list[GpuSample]: ...
 
     def nvlink(self) -> bool | None:
-        """Whether there are two GPUs at least and every one has an active NVLink; None when nobody can tell."""
+        """Return whether there are at least two GPUs, each with an active NVLink; None if unknown."""
 
     def compute_processes(self, uuid: str) -> int | None:
-        """Programs that compute on this GPU now; None when nobody can tell."""
+        """Return how many processes compute on this GPU; None if unknown."""
 
     def rated_tflops(self, uuid: str) -> float | None:
-        """FP32 rate that the GPU's cores and highest clock would allow (made up where it is simulated): no measurement."""
+        """Return the FP32 rate by cores and highest clock, which is no measurement.
+
+        Simulated GPUs return their model's nominal rate.
+        """
 
 
 class NvmlProbe:
-    """NVIDIA GPUs by `libnvidia-ml.so.1`."""
+    """NVIDIA GPUs, through `libnvidia-ml.so.1`."""
 
     simulated = False
 
@@ -65,7 +68,7 @@ class NvmlProbe:
             try:
                 self._known[index] = _nvml_facts(index)
             except pynvml.NVMLError as error:
-                # Fallen off the bus: still the same GPU, no longer fit to rent.
+                # It has fallen off the bus: it is still the same GPU, but unfit to rent.
                 if index in self._known:
                     self._known[index] = replace(self._known[index], healthy=False, detail=str(error))
         return list(self._known.values())
@@ -78,7 +81,7 @@ class NvmlProbe:
                 try:
                     found.append(_nvml_sample(index, gpu.uuid))
                 except pynvml.NVMLError:
-                    continue  # its health says so already
+                    continue  # its health reports it already
         return found
 
     def nvlink(self) -> bool | None:
@@ -104,7 +107,7 @@ class NvmlProbe:
         return 2 * cores * megahertz / 1e6 or None
 
     def _handle(self, uuid: str) -> Any:
-        """None for a GPU that is not there (any more)."""
+        """Return the GPU's NVML handle; None if it is not there (any more)."""
         index = next((index for index, gpu in self._known.items() if gpu.uuid == uuid), None)
         return None if index is None else ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
 
@@ -125,7 +128,10 @@ def _nvml_facts(index: int) -> GpuFacts:
 
 
 def _linked(index: int) -> bool | None:
-    """None for a GPU that has fallen off the bus. One without NVLink does not know the question."""
+    """Return whether a GPU has an active NVLink; None if it has fallen off the bus.
+
+    A GPU without NVLink does not support the call.
+    """
     handle = ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
     if handle is None:
         return None
@@ -155,7 +161,7 @@ class _Model:
     nvlink: bool = False
 
 
-# Short name → what NVML says of such a GPU, and its nominal FP32 rate.
+# Short name → what NVML reports for such a GPU, and its nominal FP32 rate.
 _MODELS = {
     "GTX 1080 Ti": _Model("NVIDIA GeForce GTX 1080 Ti", 11264, 11.34, 3),
     "RTX 2080 Ti": _Model("NVIDIA GeForce RTX 2080 Ti", 11264, 13.45, 3),
@@ -185,11 +191,11 @@ _DEFAULT_VRAM_MB = 24576
 
 
 class BadGpuList(ValueError):
-    """The text is not of the form "RTX 4090:4,A100:2"."""
+    """The text does not have the form "RTX 4090:4,A100:2"."""
 
 
 class SimulatedProbe:
-    """GPUs that do not exist, the same ones at every start of the same host."""
+    """GPUs that do not exist; the same ones at every start of the same host."""
 
     simulated = True
 
@@ -220,7 +226,7 @@ class SimulatedProbe:
 
 
 def parse_gpu_list(text: str) -> list[tuple[str, int]]:
-    """("RTX 4090", 4) for each part of "RTX 4090:4,A100:2"."""
+    """Parse "RTX 4090:4,A100:2" into pairs such as ("RTX 4090", 4)."""
     found = []
     for part in filter(None, (item.strip() for item in text.split(","))):
         name, _, count = part.partition(":")
@@ -248,7 +254,10 @@ def _simulated_gpu(name: str, index: int, seed: str) -> GpuFacts:
 
 
 def _simulated_sample(gpu: GpuFacts) -> GpuSample:
-    """A load that swings over ten minutes, each GPU in its own phase, so that graphs have something to show."""
+    """Return a load that oscillates with a period of ten minutes, each GPU in a phase of its own.
+
+    So graphs have something to show.
+    """
     phase = int(gpu.uuid[-4:], 16) / 65536
     load = 0.5 + 0.45 * math.sin(2 * math.pi * (time.time() / 600 + phase))
     return GpuSample(

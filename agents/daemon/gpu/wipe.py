@@ -1,7 +1,7 @@
-"""GPUs between two renters: nobody's program computes there any more, and nothing of the last one is in the memory.
+"""Handover of a GPU between two renters: no process computes there, and its memory is overwritten.
 
-It is done before a container starts, whatever ended the one before it: a stop, a crash, the machine. What the same instance
-had on a GPU last is left alone.
+It happens before a container starts, however the one before it ended: by a stop, a crash or a reboot. GPUs that the
+same instance had last are left alone.
 """
 
 import logging
@@ -16,16 +16,16 @@ from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
 
-END_WITHIN_S: Final = 10.0  # programs of a container that has just ended
+END_WITHIN_S: Final = 10.0  # for processes of a container that has just ended
 LOOK_AGAIN_S: Final = 0.2
 AT_ONCE: Final = 8
 
-Processes = Callable[[str], int | None]  # that compute on this GPU; None: nobody can tell
+Processes = Callable[[str], int | None]  # returns how many processes compute on this GPU; None: unknown
 Wipe = Callable[[str], object]  # raises NotMeasurable or BurnFailed
 
 
 class Wipes:
-    """Who had which GPU last, as far as this agent has seen."""
+    """Remembers which instance had which GPU last, as far as this agent has seen."""
 
     def __init__(self, processes: Processes, wipe: Wipe, *, end_within_s: float = END_WITHIN_S) -> None:
         self._processes = processes
@@ -34,7 +34,11 @@ class Wipes:
         self._last: dict[str, str] = {}
 
     def prepare(self, desired: DesiredInstance) -> None:
-        """Have the instance's GPUs empty. Raises Failed when a program stays there or the memory cannot be written."""
+        """Make sure that the instance's GPUs are idle and wiped.
+
+        Raises:
+            Failed: A process still computes on a GPU, or its memory cannot be overwritten.
+        """
         fresh = [uuid for uuid in desired.gpu_uuids if self._last.get(uuid) != desired.id]
         if fresh and not desired.simulated_gpus:
             with ThreadPoolExecutor(AT_ONCE) as several:

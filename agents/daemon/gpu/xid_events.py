@@ -1,4 +1,4 @@
-"""Errors of GPUs that NVIDIA's driver writes down (Xid): counted until the control plane knows, and heeded at once."""
+"""GPU errors that NVIDIA's driver reports (Xid), counted until the control plane has received them."""
 
 import ctypes
 import logging
@@ -16,14 +16,14 @@ from agents.protocol.telemetry_messages import GpuEvent
 logger = logging.getLogger(__name__)
 
 OFF_THE_BUS = 79
-# After one of these a GPU is not rented out again before the agent was started anew, which follows a reset or a repair.
+# After one of these, a GPU is not rented out again until the agent is restarted, which follows a reset or a repair.
 UNFIT = frozenset({48, 62, 64, OFF_THE_BUS, 95, 119, 120, 140})
 WAIT_MS = 1000
 RETRY_S = 30.0
 
 
 class GpuEvents:
-    """What was written down and not told yet, and which GPUs are unfit because of it."""
+    """Xid errors that were not reported yet, and the GPUs that are unfit because of one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,19 +44,19 @@ class GpuEvents:
         return [GpuEvent(uuid, xid, count) for (uuid, xid), count in sorted(self._on_the_way.items())]
 
     def keep(self) -> None:
-        """The report has arrived: what it told need not be told again."""
+        """Forget the errors in the last report, which has arrived."""
         with self._lock:
             self._waiting -= self._on_the_way
             self._on_the_way.clear()
 
     def why_unfit(self, uuid: str) -> str:
-        """Empty for a GPU with which nothing is wrong."""
+        """Return why a GPU is unfit; empty if it is not."""
         with self._lock:
             xid = self._unfit.get(uuid)
         return "" if xid is None else f"Xid {xid}: reset or replace this GPU, then restart the agent."
 
     def judged(self, rows: Sequence[ObservedInstance]) -> list[ObservedInstance]:
-        """A row whose GPU cannot be reached any more is one of a failed run, by its host's fault."""
+        """Return the rows with running instances marked as failed, by the host's fault, if their GPU is lost."""
         with self._lock:
             lost = {uuid for uuid, xid in self._unfit.items() if xid == OFF_THE_BUS}
         return [_failed(row) if row.phase == "running" and lost & set(row.gpu_uuids) else row for row in rows]
@@ -68,7 +68,7 @@ def _failed(row: ObservedInstance) -> ObservedInstance:
 
 
 def watch_nvml(events: GpuEvents, rang: Callable[[], None], stopped: threading.Event) -> None:
-    """Listen until `stopped`; without NVIDIA's driver there is nothing to listen to."""
+    """Record Xid events until `stopped`; return at once without NVIDIA's driver."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
@@ -99,7 +99,10 @@ def _listen(events: GpuEvents, rang: Callable[[], None], stopped: threading.Even
 
 
 def _register(heard: Any) -> dict[int | None, str]:
-    """Handle → UUID, taken while the GPU still answers. One that does not take part is left out."""
+    """Register for the events of all GPUs and return handle → UUID, read while the GPUs still answer.
+
+    GPUs without such events are left out.
+    """
     known: dict[int | None, str] = {}
     for index in range(pynvml.nvmlDeviceGetCount()):
         try:

@@ -1,1 +1,1 @@
-"""The agent on its machine: service, upgrade, uninstall."""
+"""Installation of the agent on its machine: service, upgrade and uninstall."""

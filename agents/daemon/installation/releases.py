@@ -1,4 +1,4 @@
-"""Releases of the agent as the market serves them: fetched, checked, and installed beside the version that runs."""
+"""Releases of the agent: downloaded from the market, verified, installed next to the running version."""
 
 import hashlib
 import os
@@ -33,31 +33,41 @@ LARGEST_BYTES: Final = 64 * 1024 * 1024
 INSTALL_S: Final = 900
 CURRENT: Final = "current"
 VERSIONS: Final = "versions"
-WHOLE: Final = ".whole"  # in a version that was installed to its end
+WHOLE: Final = ".whole"  # marks a version whose installation was completed
 
 
 class NotInstalled(Exception):
-    """The version could not be installed; the one that runs is untouched."""
+    """The version could not be installed; the running one is unchanged."""
 
 
 class NotManaged(Exception):
-    """This agent was not installed by the install script, so there is no link to switch."""
+    """The agent was not installed by the install script, so there is no link to switch."""
 
 
 class Releases:
-    """The market's release, by the key that this host was given."""
+    """Release of the market, verified by the key that this host was given."""
 
     def __init__(self, url: str, public_key: str) -> None:
         self._url = url.rstrip("/")
         self._key = public_key
 
     def newest(self) -> Release:
-        """Raises BadRelease for one that the release key did not sign, LinkError."""
+        """Return the newest release.
+
+        Raises:
+            BadRelease: The release key did not sign it.
+            LinkError: The market refused, or could not be reached.
+        """
         content = self._fetch(RELEASE_FILE)
         return verified(content, self._fetch(SIGNATURE_FILE).decode(errors="replace"), self._key)
 
     def download(self, release: Release, folder: Path) -> tuple[Path, Path]:
-        """The wheel and the list of what it needs, as they were signed. Raises BadRelease, LinkError."""
+        """Download the wheel and the requirements, as they were signed.
+
+        Raises:
+            BadRelease: A file is not what was signed.
+            LinkError: The market refused, or could not be reached.
+        """
         found = []
         for name, digest in ((release.wheel, release.wheel_sha256), (REQUIREMENTS_FILE, release.requirements_sha256)):
             content = self._fetch(name)
@@ -81,7 +91,7 @@ class Releases:
 
 
 class Versions:
-    """The versions that are installed below one folder, and the link that says which one runs."""
+    """Versions installed below one folder, and the link that selects the running one."""
 
     def __init__(self, prefix: Path) -> None:
         self._link = prefix / CURRENT
@@ -95,11 +105,15 @@ class Versions:
 
     @property
     def program(self) -> Path:
-        """By the link, so that it is always the version that is to run."""
+        """Return the program's path through the link, so that it is always the selected version."""
         return self._link / "bin" / "berth-agent"
 
     def install(self, release: Release, fetch: Callable[[Path], tuple[Path, Path]]) -> Path:
-        """The version's own environment, made where none is whole. Raises NotInstalled."""
+        """Install the release in a virtual environment of its own, unless it is installed already.
+
+        Raises:
+            NotInstalled: The installation failed.
+        """
         target = self._folder / f"{release.version}-{release.wheel_sha256[:12]}"
         if not (target / WHOLE).exists():
             shutil.rmtree(target, ignore_errors=True)
@@ -115,21 +129,25 @@ class Versions:
         return target
 
     def switch(self, target: Path) -> None:
-        """In one step: the link leads to one of both at any moment."""
+        """Select a version, atomically: the link leads to one of the two at any moment."""
         spare = self._link.with_suffix(".new")
         spare.unlink(missing_ok=True)
         spare.symlink_to(target)
         spare.replace(self._link)
 
     def drop_others(self, *kept: Path) -> None:
-        """All but these."""
+        """Delete all versions but these."""
         for folder in self._folder.iterdir():
             if folder.resolve() not in {path.resolve() for path in kept}:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def verified(content: bytes, signature: str, public_key: str) -> Release:
-    """Raises BadRelease for anything that the holder of the release key did not sign."""
+    """Verify the signature and parse the release.
+
+    Raises:
+        BadRelease: The release key did not sign it, or it is malformed.
+    """
     try:
         known = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
         known.verify(bytes.fromhex(signature.strip()), signed_bytes(content))
@@ -139,12 +157,12 @@ def verified(content: bytes, signature: str, public_key: str) -> Release:
 
 
 def own_prefix() -> Path:
-    """Where this very program is installed: two folders above its environment."""
+    """Return where this program is installed: two folders above its virtual environment."""
     return Path(sys.prefix).resolve().parent.parent
 
 
 def _run(*command: str) -> str:
-    # Fixed programs, and paths of our own. Python's own variables are this version's.
+    # Fixed programs, with paths of our own. PYTHONHOME belongs to the running version.
     own = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False, env=own)  # noqa: S603
     if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""The agent's systemd service, where this machine has one for this very folder. Without systemd there is nothing to do."""
+"""The agent's systemd service, if this machine has one for this folder; otherwise nothing is done."""
 
 import shutil
 import subprocess
@@ -6,35 +6,35 @@ from pathlib import Path
 from typing import Final
 
 UNIT: Final = Path("/etc/systemd/system/berth-agent.service")
-SYSTEMD: Final = Path("/run/systemd/system")  # there while systemd is the first process
+SYSTEMD: Final = Path("/run/systemd/system")  # exists while systemd is the init process
 TIMEOUT_S: Final = 120
 
 
 def has_service(state: Path) -> bool:
-    """Whether the unit is that of this folder's agent."""
+    """Return whether the unit belongs to this folder's agent."""
     return UNIT.exists() and f"--state-dir {state}\n" in UNIT.read_text()
 
 
 def stop_service(state: Path) -> None:
-    """Containers go on."""
+    """Stop the service; containers keep running."""
     if has_service(state):
         _systemctl("stop", UNIT.name)
 
 
 def start_service(state: Path) -> None:
-    """Only one that is enabled: who disabled it wants it so."""
+    """Start the service if it is enabled, since whoever disabled it meant it."""
     if has_service(state) and _systemctl("is-enabled", UNIT.name):
         _systemctl("start", UNIT.name)
 
 
 def restart_service(state: Path) -> None:
-    """As what is installed now."""
+    """Restart the service with the version that is now installed."""
     if has_service(state):
         _systemctl("restart", UNIT.name)
 
 
 def drop_service(state: Path) -> list[str]:
-    """What was removed."""
+    """Remove the service and return what was removed."""
     if not has_service(state):
         return []
     _systemctl("disable", UNIT.name)
@@ -47,6 +47,6 @@ def _systemctl(*words: str) -> bool:
     program = shutil.which("systemctl")
     if program is None or not SYSTEMD.exists():
         return False
-    # A fixed program and a fixed unit.
+    # a fixed program and a fixed unit
     done = subprocess.run([program, *words], capture_output=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
     return done.returncode == 0

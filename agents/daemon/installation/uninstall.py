@@ -1,6 +1,7 @@
-"""Takes the agent off a machine: what it made in the engine, on the disks and in the firewall, its service and its folder.
+"""Removal of the agent from a machine: engine, disks, firewall, service and folder.
 
-Nothing is touched while something of a renter is here, unless the owner says so after reading what would be lost.
+Nothing is touched while a renter has something here, unless the owner confirms that after reading what would be
+lost.
 """
 
 import logging
@@ -39,16 +40,16 @@ DRAIN: Final = (
 
 
 class StillInUse(Exception):
-    """Something of a renter is on this host; the text lists it and says what to do."""
+    """A renter has something on this host; the text lists it and says what to do."""
 
 
 @dataclass(frozen=True)
 class Holdings:
-    """What of renters is here: what the market names, and what the engine and the disks hold."""
+    """What renters have here: instances that the market names, and what the engine and the disks hold."""
 
     named: tuple[str, ...]
     here: tuple[str, ...]
-    market: str  # what it said instead of an answer; empty for an answer
+    market: str  # the error if the market did not answer
 
     @property
     def empty(self) -> bool:
@@ -64,13 +65,18 @@ class Holdings:
 
 
 def take_stock(state: Path, config: AgentConfig) -> Holdings:
-    """Ask the market, and look at what is here. A market that does not know this host's key any more names nothing."""
+    """List what renters have here; a market that does not know this host's key any more names nothing."""
     named, market = _ask_market(state, config)
     return Holdings(named, tuple(_here(state, config)), market)
 
 
 def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
-    """What was removed, line by line; under the folder's lock no agent works meanwhile. Raises StillInUse, FolderCopied."""
+    """Remove everything and return what was removed; the caller holds the folder's lock.
+
+    Raises:
+        StillInUse: A renter has something here, and `force` is not set.
+        FolderCopied: The folder is a copy.
+    """
     known_place(state)
     stock = take_stock(state, config)
     if not stock.empty and not force:
@@ -86,7 +92,7 @@ def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
 
 
 def _drop_folder(state: Path) -> None:
-    """What says which host this is goes last: when this is cut short, it can be typed again."""
+    """Delete the folder, its identity last, so that an interrupted uninstall can be repeated."""
     for path in sorted(state.iterdir(), key=lambda path: path.name == CONFIG_FILE):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -150,7 +156,7 @@ def _from_engine(state: Path, config: AgentConfig) -> Iterator[str]:
 
 
 def _images(client: Any, config: AgentConfig, instances: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Those that the agent made: saved roots, and what it packed for other hosts."""
+    """Yield the images that the agent made: saved roots, and what it packed for other hosts."""
     seen = set()
     for label in (_own(config), *(f"{INSTANCE_LABEL}={instance}" for instance in sorted(instances))):
         for item in client.images(filters={"label": label}):
@@ -164,7 +170,7 @@ def _journaled(state: Path) -> list[str]:
 
 
 def _from_disks(state: Path) -> Iterator[str]:
-    """Nothing is mounted below the folder, or from an image in it, and no loop device stands on one."""
+    """Unmount everything below the folder or from an image in it, and detach all loop devices."""
     for image in sorted(state.rglob("*.ext4")):
         for place in mounted_at(image):
             run_tool("umount", place)
@@ -181,14 +187,14 @@ def _mounts_below(state: Path) -> list[str]:
 
 
 def _detach(image: Path) -> None:
-    """A device that a killed agent left attached."""
+    """Detach loop devices that a killed agent left attached."""
     listed = _quiet("losetup", "-n", "-O", "NAME", "-j", str(image)).stdout.split()
     for device in listed:
         _quiet("losetup", "-d", device)
 
 
 def _from_firewall(host_id: str) -> Iterator[str]:
-    """The chains are shared by every agent of this machine: the last one takes them along."""
+    """Remove the chains if this is the last agent of the machine, since all agents share them."""
     with open_engine() as client:
         others = [item for item in client.volumes(filters={"label": HOST_LABEL})["Volumes"] or []]
         others += client.containers(all=True, filters={"label": HOST_LABEL})
@@ -199,5 +205,5 @@ def _from_firewall(host_id: str) -> Iterator[str]:
 
 
 def _quiet(*command: str) -> "subprocess.CompletedProcess[str]":
-    # Fixed programs, and paths of our own.
+    # Fixed programs, with paths of our own.
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603

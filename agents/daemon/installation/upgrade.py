@@ -1,7 +1,7 @@
-"""Lets another version of the agent take over, and the old one again when the market does not hear of the new.
+"""Upgrade of the agent, and the way back if the market does not accept a sync of the new version.
 
-Containers are not touched: neither version is asked to stop any. What is being tried stands in the folder (`upgrade.json`),
-so that an upgrade that was cut off is finished or taken back by the next one.
+Containers are not touched: neither version stops any. The trial in progress is recorded in the folder
+(`upgrade.json`), so that the next upgrade finishes or reverts one that was interrupted.
 """
 
 import fcntl
@@ -28,21 +28,21 @@ TRIAL_FILE: Final = "upgrade.json"
 TRIAL_LOCK: Final = "upgrade.lock"
 DEADLINE_S: Final = 120.0
 LOOK_S: Final = 0.1
-BACK_S: Final = 30.0  # what ran before is heard sooner, unless the market is away
+BACK_S: Final = 30.0  # seconds; the former version syncs sooner, unless the market is away
 BACK_TRIES: Final = 2
 
 
 class RolledBack(Exception):
-    """The new version was not heard at the market: the old one runs again."""
+    """The new version did not sync with the market, so the old one runs again."""
 
 
 class UpgradeUnderWay(Exception):
-    """Somebody else has typed it too: one would take the other's trial for one that was cut off."""
+    """Another upgrade is running; each would take the other's trial for an interrupted one."""
 
 
 @contextmanager
 def _alone(state: Path) -> Iterator[None]:
-    with (state / TRIAL_LOCK).open("w") as file:  # no child inherits it
+    with (state / TRIAL_LOCK).open("w") as file:  # no child process inherits it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -52,14 +52,14 @@ def _alone(state: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Trial:
-    """From which environment to which."""
+    """The former and the new environment."""
 
     old: str
     new: str
 
 
 class Upgrade:
-    """One host's. `deadline_s` is how long the new version has for its first accepted exchange."""
+    """Upgrade of one host; `deadline_s` is the time for the new version's first accepted sync."""
 
     def __init__(self, state: Path, versions: Versions, *, deadline_s: float = DEADLINE_S) -> None:
         self._state = state
@@ -67,8 +67,17 @@ class Upgrade:
         self._deadline_s = deadline_s
 
     def run(self, releases: Releases, *, older: bool = False) -> str:
-        """What was done, in a sentence. Raises BadRelease, LinkError, NotInstalled, RolledBack and UpgradeUnderWay; whatever
-        is raised, the version of before runs, or is installed where no agent ran."""
+        """Upgrade and return what was done, in a sentence.
+
+        Whatever is raised, the former version runs, or is installed where no agent ran.
+
+        Raises:
+            BadRelease: The release is not signed, or older without `older`.
+            LinkError: The market refused, or could not be reached.
+            NotInstalled: The installation failed.
+            RolledBack: The new version did not sync in time.
+            UpgradeUnderWay: Another upgrade is running.
+        """
         with _alone(self._state):
             return self._run(releases, older=older)
 
@@ -109,7 +118,7 @@ class Upgrade:
             )
 
     def _settle(self) -> None:
-        """What an upgrade that was cut off has left: the new version stays if the market has heard it."""
+        """Finish an interrupted upgrade: keep the new version if it has synced, else go back."""
         try:
             trial = _Trial(**json.loads((self._state / TRIAL_FILE).read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -120,7 +129,7 @@ class Upgrade:
         self._end_trial()
 
     def _go_back(self, old: Path) -> None:
-        """A process that has died meanwhile, or dies of the signal, is started again."""
+        """Go back to the former version; a process that died or dies of the signal is started again."""
         self._versions.switch(old)
         for _ in range(BACK_TRIES):
             self._start_anew()
@@ -129,8 +138,8 @@ class Upgrade:
         self._end_trial()
 
     def _start_anew(self) -> None:
-        """The agent that runs becomes what the link names; one that has died is started."""
-        (self._state / NOTE_FILE).unlink(missing_ok=True)  # a process keeps its number over its change of program
+        """Restart the running agent as the selected version; start one if it has died."""
+        (self._state / NOTE_FILE).unlink(missing_ok=True)  # a process keeps its id when it changes its program
         pid = holder_of(self._state)
         if pid > 0:
             os.kill(pid, signal.SIGUSR1)
@@ -142,7 +151,7 @@ class Upgrade:
                 subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
 
     def _is_heard(self, program: Path, within_s: float) -> bool:
-        """Whether the market accepts an exchange of it in time."""
+        """Return whether the market accepts a sync of this program in time."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:
             note, pid = read_note(self._state), holder_of(self._state)

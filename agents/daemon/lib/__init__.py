@@ -1,1 +1,1 @@
-"""What needs nothing else of the agent: configuration, journal, files, errors."""
+"""Basics without dependencies on the rest of the agent: configuration, journal, files and errors."""

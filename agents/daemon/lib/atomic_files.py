@@ -1,11 +1,14 @@
-"""Files that are there whole or not at all, whatever happens meanwhile."""
+"""Atomic writes of files."""
 
 import os
 from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes, *, spare: Path | None = None) -> None:
-    """Root-only from its first moment. Until it is whole it has the name `spare`, by default `<name>.new`."""
+    """Write a file atomically, readable by its owner alone from the first moment.
+
+    Until it is complete it is named `spare`, by default `<name>.new`.
+    """
     spare = spare or path.with_suffix(".new")
     spare.unlink(missing_ok=True)
     with os.fdopen(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -16,7 +19,7 @@ def write_whole(path: Path, content: bytes, *, spare: Path | None = None) -> Non
 
 
 def sync_folder(path: Path) -> None:
-    """What was renamed in the folder stays so after a power cut."""
+    """Sync a folder, so that renames in it survive a power cut."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)

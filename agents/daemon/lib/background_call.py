@@ -1,11 +1,14 @@
-"""One engine call beside others: making a network takes as long as all else before a start together."""
+"""One engine call in the background.
+
+Creating a network takes as long as all other steps before a start together.
+"""
 
 import threading
 from collections.abc import Callable
 
 
 class BackgroundCall:
-    """A call in a thread of its own. `wait` returns when it is done and raises what it raised."""
+    """A call in a thread of its own; `wait` returns when it is done, and raises what it raised."""
 
     def __init__(self, call: Callable[[], None], *, inline: bool = False) -> None:
         self._call = call
@@ -23,7 +26,7 @@ class BackgroundCall:
             raise self._error
 
     def settle(self) -> None:
-        """Wait for the end, whatever it is."""
+        """Wait for the end, whether it succeeds or fails."""
         if self._thread is not None:
             self._thread.join()
 

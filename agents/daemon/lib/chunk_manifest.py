@@ -1,7 +1,7 @@
-"""What travels between two hosts: files in chunks, each with its SHA-256, all of them under one checksum.
+"""Manifest of a transfer between two hosts: files in chunks, each with its SHA-256, and one checksum.
 
-A chunk of zeros has no digest and is not sent: a data disk travels without the room that it does not use. Parts of the first
-file that the other host has already (the layers of an image) are not sent either: they arrive as zeros.
+A chunk of zeros has no digest and is not sent, so unused room of a data disk costs nothing. Parts of the first file
+that the other host already has (the layers of an image) are not sent either: they arrive as zeros.
 """
 
 import hashlib
@@ -20,16 +20,19 @@ HOLE: Final = bytes(DIGEST)  # stands for the digest of a chunk of zeros
 _ZEROS: Final = bytes(CHUNK)
 _AT_ONCE: Final = 4096  # chunks that are marked as zeros in one step
 
-Tell = Callable[[int, int], None]  # bytes looked at, of how many; may raise to break off
+Tell = Callable[[int, int], None]  # called with the bytes read so far and their total; may raise to abort
 
 
 class BadManifest(Exception):
-    """The list of chunks does not match its checksum, or names a file that nobody asked for."""
+    """The list of chunks does not match its checksum, or names an unexpected file."""
 
 
 class Digests:
-    """Digests one behind the other. A large disk has millions: as so many objects they would not fit into an agent's memory,
-    and another host chooses how many it sends."""
+    """Digests in one byte string.
+
+    A large disk has millions of digests: as objects they would not fit into an agent's memory, and the other host
+    chooses how many it sends.
+    """
 
     def __init__(self, joined: bytes | bytearray | memoryview) -> None:
         self.joined = memoryview(joined)
@@ -52,7 +55,7 @@ class Digests:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One file: its name in the parcel, its size, and the digest of each chunk."""
+    """One file: its name in the manifest, its size, and the digest of each chunk."""
 
     name: str
     size: int
@@ -60,7 +63,7 @@ class Sheet:
 
     @cached_property
     def sent_bytes(self) -> int:
-        """What has to travel: all but the zeros."""
+        """Return the bytes to be sent: all but chunks of zeros."""
         return sum(self.length(at) for at, digest in enumerate(self.digests) if digest != HOLE)
 
     def length(self, at: int) -> int:
@@ -72,7 +75,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of bytes in the first file, under a name that stands for its content wherever it is."""
+    """A range of bytes in the first file, with a name that stands for its content on any host."""
 
     name: str
     start: int
@@ -80,20 +83,20 @@ class Part:
 
     @property
     def chunks(self) -> range:
-        """Those that lie wholly in it."""
+        """Return the chunks that lie completely in it."""
         return range(-(-self.start // CHUNK), (self.start + self.size) // CHUNK)
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """Files in order; their chunks are numbered through. `skipped` are names of parts that do not travel."""
+    """Files in order, with their chunks numbered consecutively; `skipped` names parts that are not sent."""
 
     sheets: tuple[Sheet, ...]
     parts: tuple[Part, ...] = ()
     skipped: frozenset[str] = frozenset()
 
     def without(self, names: Collection[str]) -> "Parcel":
-        """The same, but for what those parts hold: as if it were zeros."""
+        """Return the same manifest with the content of these parts replaced by zeros."""
         skipped = frozenset(part.name for part in self.parts if part.name in names)
         if not skipped:
             return self
@@ -107,7 +110,7 @@ class Parcel:
 
     @cached_property
     def whole(self) -> str:
-        """The checksum of everything: names, sizes and all digests."""
+        """Return the checksum over all names, sizes and digests."""
         state = hashlib.sha256(json.dumps([[sheet.name, sheet.size] for sheet in self.sheets]).encode())
         for sheet in self.sheets:
             state.update(sheet.digests.joined)
@@ -122,7 +125,7 @@ class Parcel:
         return sum(sheet.sent_bytes for sheet in self.sheets)
 
     def chunks(self, first: int = 0) -> Iterator[tuple[int, Sheet, int]]:
-        """(number, sheet, number in the sheet) of every chunk that travels, from `first` on."""
+        """Yield (number, sheet, number in the sheet) for every chunk to be sent, from `first` on."""
         starts = [0, *accumulate(len(sheet.digests) for sheet in self.sheets)]
         for start, sheet in zip(starts, self.sheets, strict=False):
             for at in range(max(0, first - start), len(sheet.digests)):
@@ -133,7 +136,11 @@ class Parcel:
         return self.sent_bytes - sum(sheet.length(at) for _number, sheet, at in self.chunks(first))
 
     def place(self, number: int) -> tuple[Sheet, int]:
-        """Raises BadManifest for a chunk that the parcel does not have."""
+        """Return the file of a chunk, and the chunk's number in it.
+
+        Raises:
+            BadManifest: There is no such chunk.
+        """
         for sheet in self.sheets:
             if 0 <= number < len(sheet.digests):
                 return sheet, number
@@ -146,7 +153,7 @@ def digest_of(chunk: bytes) -> bytes:
 
 
 def describe(name: str, path: Path, tell: Tell = lambda done, total: None) -> Sheet:
-    """Read a file to its end, but for its holes."""
+    """Read a file completely, except for its holes, and return its digests."""
     size = path.stat().st_size
     with path.open("rb", buffering=0) as file:
         digests = bytearray()
@@ -162,7 +169,7 @@ def describe(name: str, path: Path, tell: Tell = lambda done, total: None) -> Sh
 
 
 def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
-    """The stretch of data at or after `start`; (size, size) where nothing but a hole follows."""
+    """Return the range of data at or after `start`; (size, size) if only a hole follows."""
     try:
         data_from = os.lseek(file, start, os.SEEK_DATA)
         return data_from, os.lseek(file, data_from, os.SEEK_HOLE)
@@ -173,7 +180,11 @@ def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
 def parcel_of(
     names: Sequence[str], sizes: Sequence[int], digests: bytes | bytearray, whole: str, parts: Sequence[Part] = ()
 ) -> Parcel:
-    """What another host describes. Raises BadManifest unless its checksum is right, and its parts lie in its first file."""
+    """Build the manifest that another host has sent.
+
+    Raises:
+        BadManifest: Its checksum is wrong, or a part does not lie in its first file.
+    """
     sheets, start = [], 0
     for name, size in zip(names, sizes, strict=True):
         end = start + DIGEST * -(-size // CHUNK)

@@ -1,4 +1,4 @@
-"""The agent's state folder: who this host is, its key, and what its owner chose."""
+"""State folder of the agent: the host's identity, its key, and the owner's settings."""
 
 import json
 from dataclasses import asdict, dataclass, fields
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from agents.daemon.lib.atomic_files import write_whole
 
 DEFAULT_STATE = Path("/var/lib/berth-agent")
-FULL_PERCENT: Final = 85  # of the disk where the engine keeps images: from there on unused images go
+FULL_PERCENT: Final = 85  # of the disk where the engine keeps images; above it, unused images are removed
 CONFIG_FILE = "agent.json"
 KEY_FILE = "key"
 NEXT_KEY_FILE = "key.next"
@@ -22,12 +22,12 @@ class NotEnrolled(Exception):
 
 
 class FolderUnusable(Exception):
-    """The state folder cannot be written: read-only, somebody else's, or on a full disk."""
+    """The state folder cannot be written: it is read-only, another user's, or on a full disk."""
 
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Written at enrolment, read at each start."""
+    """Configuration that is written at enrolment and read at each start."""
 
     url: str
     host_id: str = ""
@@ -37,8 +37,8 @@ class AgentConfig:
     simulate_gpus: str = ""
     gpu_seed: str = ""
     address: str = ""
-    listen: str = "0.0.0.0"  # noqa: S104  (renters come from anywhere)
-    port_first: int = 20000  # below the range from which Linux takes outgoing ports: 32768-60999
+    listen: str = "0.0.0.0"  # noqa: S104 (renters connect from anywhere)
+    port_first: int = 20000  # below Linux's range for outgoing connections: 32768-60999
     port_last: int = 20999
     network_pool: str = "10.209.0.0/16"
     local_images: bool = False
@@ -47,14 +47,17 @@ class AgentConfig:
     parallel_pulls: int = 2
     prefetch_images: bool = True
     image_gc_percent: int = FULL_PERCENT
-    release_key: str = ""  # by which upgrades are signed, in hex; "": none was given
+    release_key: str = ""  # public key for upgrades, in hex; "": none was given
 
     @property
     def simulated(self) -> bool:
         return self.runtime == "simulated" or bool(self.simulate_gpus)
 
     def listen_at(self, port: int) -> str:
-        """Where another host may call at this port; "" behind NAT, and for a port that no instance here can have."""
+        """Return the address on which another host may connect to this port.
+
+        It is "" behind NAT, and for a port that no instance here can have.
+        """
         return self.listen if self.port_first <= port <= self.port_last and not self.behind_nat else ""
 
 
@@ -76,7 +79,7 @@ def is_enrolled(state: Path) -> bool:
 
 
 def load_or_make_key(state: Path, name: str = KEY_FILE) -> Ed25519PrivateKey:
-    """The host's key. It is kept over a failed enrolment, so that trying again is the same host."""
+    """Return the host's key; it is kept after a failed enrolment, so that a retry is the same host."""
     path = state / name
     if not path.exists():
         fresh = Ed25519PrivateKey.generate()
@@ -85,7 +88,7 @@ def load_or_make_key(state: Path, name: str = KEY_FILE) -> Ed25519PrivateKey:
 
 
 def take_next_key(state: Path) -> None:
-    """The new key is the host's from now on; the old one is gone."""
+    """Replace the host's key by its next one."""
     (state / NEXT_KEY_FILE).replace(state / KEY_FILE)
 
 

@@ -1,12 +1,12 @@
-"""Why work for an instance ends early: it is not wanted any more, or the instance cannot run."""
+"""Errors that end work for an instance early."""
 
 
 class Superseded(Exception):
-    """The desired state changed while the work went on: leave it, the next plan starts from what is there."""
+    """The desired state changed during the work: stop it, the next plan starts from what is there."""
 
 
 class Failed(Exception):
-    """The instance cannot run: `code` is one of the protocol's FAILURES, `detail` a sentence for the renter."""
+    """Work for an instance failed; `code` is one of the protocol's, `detail` a sentence for its owner."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(f"{code}: {detail}")

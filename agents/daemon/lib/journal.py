@@ -1,4 +1,4 @@
-"""What the agent must remember over a crash: accepted fences, and intents written before their side effects."""
+"""Journal of what the agent must remember over a crash: accepted fences and intended side effects."""
 
 import errno
 import json
@@ -26,49 +26,54 @@ TOMBSTONE_SECONDS = 30 * 24 * 3600
 
 
 class JournalLost(OSError):
-    """Whether the journal outlives a power cut is not known any more: who went on might forget what was accepted."""
+    """It is unknown whether the journal would survive a power cut.
+
+    An agent that went on might forget what it has accepted.
+    """
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of one instance. Generations are 0 until something happened."""
+    """Record of one instance. Generations are 0 until something has happened."""
 
     fence: int = 0  # highest accepted
     generation: int = 0  # highest accepted
     run: Run = "running"  # as last accepted
-    starting: int = 0  # the generation for which an existing container is being started again…
-    started_from: str = ""  # …and its start stamp before that: still the same means not started yet
-    accepted: int = 0  # highest generation that passed the acceptance test…
-    root: int = 0  # …and the number of the root that it stands on…
-    accepted_run: str = ""  # …and the start stamp of that run: another one at the same generation is nobody's order
-    ended_run: str = ""  # start stamp of a run that ended unasked…
-    ended_by: EndedBy = "itself"  # …and who ended it
-    failed: int = 0  # generation that failed for good, and why
+    starting: int = 0  # generation for which an existing container is being started again
+    started_from: str = (
+        ""  # its start timestamp before that; while unchanged, the container has not been started
+    )
+    accepted: int = 0  # highest generation that passed the acceptance test
+    root: int = 0  # number of the root of that generation
+    accepted_run: str = ""  # start timestamp of the accepted run: another one at the same generation was not ordered
+    ended_run: str = ""  # start timestamp of a run that ended without an order
+    ended_by: EndedBy = "itself"  # who ended that run
+    failed: int = 0  # generation that failed for good; code and reason follow
     failure_code: str = ""
     failure_detail: str = ""
-    quarantined: bool = False  # the market of the present epoch does not know it: kept, and kept from running
-    disk_made: bool = False  # its data disk was made here: from then on a missing one is lost, and never made again
+    quarantined: bool = False  # unknown to the market of the present epoch: kept, but not allowed to run
+    disk_made: bool = False  # its data disk was made here: from then on a missing one counts as lost and is never made again
     written_at: int = 0
 
 
 _FIELDS: Final = {item.name: type(item.default) for item in fields(Entry)}
 _WORDS: Final = {"run": get_args(Run), "ended_by": get_args(EndedBy)}
 _SUM: Final = b',"crc":"'
-_SUM_LENGTH: Final = len(_SUM) + 10  # with its eight digits, the quote and the brace
-_EPOCH: Final = "epoch"  # a record of this name holds the accepted epoch; to an older agent it is an instance long gone
+_SUM_LENGTH: Final = len(_SUM) + 10  # with the eight digits, the quote and the brace
+_EPOCH: Final = "epoch"  # key of a record with the accepted epoch; an older agent takes it for an instance that is gone
 DAMAGED: Final = "journal.damaged"
 _DAMAGE: Final = "%s: %s of its records are not as they were written. What could be read is used; a copy is kept as %s"
 
 
 class Journal:
-    """An append-only file of JSON lines with checksums, in preallocated space.
+    """Append-only file of JSON lines with checksums, in preallocated space.
 
-    A second file of the same size is kept beside it. Compaction writes into that and lets the two change places, so it
-    needs no room on a full disk. With `durable`, a record is on the disk before the call returns.
+    A second file of the same size is kept next to it. Compaction writes to that file and swaps the two, so it needs
+    no room on a full disk. With `durable`, a record is on the disk before the call returns.
     """
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
-        """Read what is there. Damaged records are left out, and the file is kept as `journal.damaged` for its owner."""
+        """Read the journal; damaged records are left out, and a copy is kept as `journal.damaged`."""
         self._path = path
         self._spare, self._former = path.with_suffix(".spare"), path.with_suffix(".former")
         self._durable = durable
@@ -86,7 +91,7 @@ class Journal:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the market that was accepted last."""
+        """Return the market's epoch that was accepted last."""
         with self._lock:
             return self._entries.get(_EPOCH, Entry()).fence
 
@@ -99,7 +104,11 @@ class Journal:
             return {key: entry for key, entry in self._entries.items() if key != _EPOCH}
 
     def record(self, changes: Mapping[str, Entry], *, epoch: int = 0) -> None:
-        """Write all changes with one sync of the disk; `epoch`, if any, after them. Raises OSError: then none counts."""
+        """Write all changes with one sync of the disk; `epoch`, if not 0, after them.
+
+        Raises:
+            OSError: The write failed; then no change counts.
+        """
         if epoch:
             changes = {**changes, _EPOCH: Entry(fence=epoch, run="gone")}
         if not changes:
@@ -118,11 +127,15 @@ class Journal:
         self.record({instance: replace(self.entry(instance), **changes)})
 
     def note_failure(self, desired: DesiredInstance, code: str, detail: str) -> None:
-        """This generation is not tried again."""
+        """Record that this generation failed for good and is not to be tried again."""
         self.amend(desired.id, failed=desired.generation, failure_code=code, failure_detail=detail)
 
     def check(self) -> None:
-        """Raises JournalLost, whoever was writing when it was lost."""
+        """Check that the journal is usable.
+
+        Raises:
+            JournalLost: It was lost, in whichever thread.
+        """
         if self._lost is not None:
             raise self._lost
 
@@ -130,7 +143,7 @@ class Journal:
         self._closing()
 
     def _begin(self, end: int) -> None:
-        """Compact; on a full disk where no second file was ever made, go on behind the last whole record."""
+        """Compact; on a full disk without a second file, continue after the last complete record."""
         try:
             self._compact()
         except OSError as error:
@@ -142,12 +155,12 @@ class Journal:
             os.pwrite(self._file, bytes(self._size - end), end)
 
     def _hold(self, file: int) -> None:
-        """Write into this file from now on; it is closed with the journal, also with one that nobody closes."""
+        """Write to this file from now on; it is closed with the journal, or when the journal is collected."""
         self._file, self._closing = file, weakref.finalize(self, os.close, file)
 
     def _append(self, lines: bytes) -> None:
         if self._offset + len(lines) > self._size:
-            self._compact()  # holds the new entries already
+            self._compact()  # this writes the new entries too
             return
         os.pwrite(self._file, lines, self._offset)
         self._offset += len(lines)
@@ -175,7 +188,7 @@ class Journal:
         self._reserve_spare(size)
 
     def _room(self, size: int) -> tuple[int, int]:
-        """The spare file, open, and how large it is: `size` at least."""
+        """Open the spare file with at least `size` bytes, and return it with its size."""
         file = os.open(self._spare, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             there = os.fstat(file).st_size
@@ -187,7 +200,11 @@ class Journal:
         return file, max(there, size)
 
     def _settle_change(self) -> None:
-        """The former journal keeps its blocks under another name, and is the next spare file. Raises JournalLost."""
+        """Make the former journal, whose blocks stay allocated, the next spare file.
+
+        Raises:
+            JournalLost: The folder cannot be written.
+        """
         try:
             if self._former.exists():
                 self._former.replace(self._spare)
@@ -199,8 +216,11 @@ class Journal:
             raise self._lost from error
 
     def _settle_names(self) -> None:
-        """A crash amid a change of places leaves the former journal, or a second name of the present one."""
-        self._path.with_suffix(".new").unlink(missing_ok=True)  # of an agent before there was a spare file
+        """Repair the names after a crash during a swap of the two files.
+
+        Such a crash leaves the former journal, or a second name of the present one.
+        """
+        self._path.with_suffix(".new").unlink(missing_ok=True)  # written by agents before there was a spare file
         if self._former.exists():
             is_present = self._path.exists() and self._former.samefile(self._path)
             if is_present or self._spare.exists():
@@ -209,7 +229,7 @@ class Journal:
                 self._former.replace(self._spare)
 
     def _reserve_spare(self, size: int) -> None:
-        """Best effort: without it the next compaction needs room."""
+        """Reserve room for the next compaction, as far as possible."""
         try:
             os.close(self._room(size)[0])
         except OSError as error:
@@ -226,7 +246,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a file holds: the last whole record of each instance, where the last one ends, and how many are damaged."""
+    """Content of a file: last complete record per instance, end of the last one, number of damaged ones."""
 
     entries: dict[str, Entry]
     end: int
@@ -239,7 +259,10 @@ def _line(instance: str, entry: Entry) -> bytes:
 
 
 def _read(path: Path) -> _Found:
-    """A torn tail was never promised to anybody; a line before it that is not as it was written is damage."""
+    """Read the records; a torn last line is ignored, any earlier line that is not as written is damaged.
+
+    A torn last line was never acknowledged to anybody.
+    """
     content = path.read_bytes().rstrip(b"\0") if path.exists() else b""
     end, damaged = content.rfind(b"\n") + 1, 0
     found: dict[str, Entry] = {}
@@ -253,7 +276,10 @@ def _read(path: Path) -> _Found:
 
 
 def _record(line: bytes) -> tuple[str, Entry] | None:
-    """None for what no agent wrote. Fields of a newer agent are left out; an older one wrote no checksum."""
+    """Parse a record; None if no agent wrote it.
+
+    Unknown fields of a newer agent are left out; older agents wrote no checksum.
+    """
     at = len(line) - _SUM_LENGTH
     if line[at:].startswith(_SUM) and line[-10:-2] != b"%08x" % zlib.crc32(line[:at] + b"}"):
         return None
@@ -268,7 +294,7 @@ def _record(line: bytes) -> tuple[str, Entry] | None:
 
 
 def _keep_copy(path: Path) -> None:
-    """The first damage is what its owner has to see."""
+    """Keep a copy of the first damaged journal, for its owner to see."""
     copy = path.with_name(DAMAGED)
     if not copy.exists():
         try:

@@ -1,8 +1,9 @@
-"""Slips: one instance's desired state, carried by a wake-up through Redis and the relay, which cannot read it.
+"""Early orders (slips): an instance's desired state, sent encrypted with a wake-up.
 
-It saves the exchange in which the agent would have learnt the same. A slip is base64url of a nonce of 12 bytes and of
-`DesiredInstance` as JSON under AES-256-GCM, whose key follows from the `slip_key` that the host's last DesiredState brought:
-it holds the password's hash and the tokens of the instance's programs, and only the control plane can have written it.
+It passes through Redis and the relay, which cannot read it, and saves the sync by which the agent would have learnt
+the same. A slip is base64url of a nonce of 12 bytes and of `DesiredInstance` as JSON under AES-256-GCM. The key is
+derived from the `slip_key` of the host's last DesiredState. The slip holds the password's hash and the tokens of
+the instance's programs, and only the control plane can have written it.
 """
 
 import base64
@@ -21,7 +22,7 @@ _NONCE: Final = 12
 
 
 class BadSlip(Exception):
-    """The slip is not sealed with this key, or is none."""
+    """The slip is not encrypted with this key, or is malformed."""
 
 
 def open_slip(key: str, slip: str) -> DesiredInstance:
@@ -35,5 +36,5 @@ def open_slip(key: str, slip: str) -> DesiredInstance:
 
 
 def _cipher(key: str) -> AESGCM:
-    """A key of its own: the same `slip_key` also seals grants."""
+    """Derive a separate key, since the same `slip_key` also signs grants."""
     return AESGCM(hmac.digest(bytes.fromhex(key), PURPOSE, hashlib.sha256))

@@ -1,4 +1,4 @@
-"""Sizes in bytes, and what every disk of a host keeps free."""
+"""Sizes in bytes, and the room that every disk of a host keeps free."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Whose folder it is: one agent at a time runs from it, and a copy of it is told from the original."""
+"""Ownership of the state folder: one agent at a time may use it, and copies of it are recognized."""
 
 import errno
 import fcntl
@@ -25,13 +25,16 @@ class FolderInUse(Exception):
 
 
 class FolderCopied(Exception):
-    """The folder is a copy of another one: both would be the same host."""
+    """The folder is a copy of another one: the agents of both would be the same host."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the folder was when its agent first started. `token` names the folder on the engine and goes with no copy that
-    was adopted; a copy has another inode, or lies on another machine."""
+    """Original location of the folder.
+
+    `token` identifies the folder on the engine; adopting a copy makes a new one. A copy has another inode, or is on
+    another machine.
+    """
 
     token: str
     machine: str
@@ -41,7 +44,12 @@ class Place:
 
 @contextmanager
 def folder_lock(state: Path) -> Iterator[None]:
-    """Held while an agent runs; the kernel lets go of it whatever ends the process. Raises FolderInUse, FolderUnusable."""
+    """Hold the folder's lock while an agent runs; the kernel releases it however the process ends.
+
+    Raises:
+        FolderInUse: Another process runs the agent of this folder.
+        FolderUnusable: The folder cannot be written.
+    """
     try:
         handle = os.open(state / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -50,7 +58,7 @@ def folder_lock(state: Path) -> Iterator[None]:
         raise FolderUnusable(f"The agent's folder {state} cannot be written: {error.strerror}.") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with suppress(OSError):  # on a full disk; who holds it is for people alone
+        with suppress(OSError):  # fails on a full disk; the process id is only for people
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
@@ -62,13 +70,13 @@ def folder_lock(state: Path) -> Iterator[None]:
 
 
 def holder_of(state: Path) -> int:
-    """The process that runs the folder's agent: 0 for none, -1 for one that could not write its number."""
+    """Return the process that runs the folder's agent: 0 for none, -1 if it could not write its id."""
     try:
         handle = os.open(state / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return 0
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two who ask at once do not see each other
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two callers at once do not see each other
         return 0
     except BlockingIOError:
         return int(os.pread(handle, 20, 0) or b"-1")
@@ -77,9 +85,12 @@ def holder_of(state: Path) -> int:
 
 
 def own_place(state: Path) -> Place | None:
-    """Where the folder belongs, written down at the first start; None while a full disk does not let it be written.
+    """Return the folder's recorded location, recording it at the first start.
 
-    Raises FolderCopied for a copy.
+    It is None while a full disk prevents that.
+
+    Raises:
+        FolderCopied: The folder is a copy.
     """
     known = known_place(state)
     if known is not None:
@@ -93,7 +104,11 @@ def own_place(state: Path) -> Place | None:
 
 
 def known_place(state: Path) -> Place | None:
-    """The same, and nothing is written: None for a folder whose agent has not started yet. Raises FolderCopied."""
+    """Return the folder's recorded location without writing; None before the agent's first start.
+
+    Raises:
+        FolderCopied: The folder is a copy.
+    """
     known = _known(state)
     if known is not None and (known.machine, known.inode) != (_machine(), state.stat().st_ino):
         raise FolderCopied(
@@ -105,9 +120,10 @@ def known_place(state: Path) -> Place | None:
 
 
 def adopt(state: Path, *, claimed_by: str = "") -> Place:
-    """Make a copy the host's folder from now on; `claimed_by` is the folder that the engine names.
+    """Make a copy the host's folder from now on; `claimed_by` is the folder that holds the engine's claim.
 
-    Raises FolderInUse while the agent of either runs on this machine.
+    Raises:
+        FolderInUse: The agent of the original runs on this machine.
     """
     known = _known(state)
     for original in {claimed_by, "" if known is None else known.path} - {""}:
@@ -118,7 +134,7 @@ def adopt(state: Path, *, claimed_by: str = "") -> Place:
 
 
 def forget_place(state: Path) -> None:
-    """The folder has no place any more."""
+    """Delete the folder's recorded location."""
     (state / PLACE_FILE).unlink(missing_ok=True)
 
 
@@ -141,7 +157,7 @@ def _write(state: Path) -> Place:
 
 
 def _machine() -> str:
-    """Empty where the system has no such name, as in a container; the folder's inode must do there."""
+    """Return the machine's id; empty where there is none, as in a container, where the inode must suffice."""
     return MACHINE_ID.read_text().strip() if MACHINE_ID.exists() else ""
 
 

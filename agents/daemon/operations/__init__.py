@@ -1,1 +1,1 @@
-"""Orders for instances: saved images, object storage, logs."""
+"""Operations on instances: saved images, object storage and logs."""

@@ -1,7 +1,7 @@
 """Operations that copy a disk to or from object storage, each by rclone in a container of its own.
 
-Begun again, an order goes on with the container that it finds: one that runs is followed, one that has ended is read. What
-was copied is not copied again, so that a container which was lost costs a look at the files and no more.
+An order that is started again continues with the container that it finds: a running one is followed, an ended one
+is read. What was copied is not copied again, so that a lost container costs only another comparison of the files.
 """
 
 import contextlib
@@ -43,13 +43,17 @@ Checkpoint = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Places:
-    """The disks of one host."""
+    """Disks of one host."""
 
     disks: LoopDisks
     volumes: LoopVolumes
 
     def mounted(self, args: Mapping[str, str]) -> str:
-        """A `volume`, or the data disk of an `instance`, mounted; never papered over with an empty one. Raises Failed."""
+        """Return the mount point of a `volume`, or of the data disk of an `instance`.
+
+        Raises:
+            Failed: The disk is not on this host; an empty one is never made in its place.
+        """
         store = self.volumes.volumes if "volume" in args else self.disks
         key = checked_id(args.get("volume") or args["instance"])
         try:
@@ -59,7 +63,10 @@ class Places:
 
 
 class SyncOrders:
-    """Carries out syncs, two at once: they take hours, and other work of the host does not wait for them."""
+    """Carries out syncs, two at a time.
+
+    They take hours, so other operations of the host do not wait for them.
+    """
 
     def __init__(
         self,
@@ -76,7 +83,7 @@ class SyncOrders:
         self._checkpoint = checkpoint
         self._local_images = local_images
         self._slots = threading.BoundedSemaphore(AT_ONCE)
-        self._own: set[str] = set()  # begun or taken up by this process
+        self._own: set[str] = set()  # started or continued by this process
 
     def operators(self) -> Mapping[str, Operator]:
         return {KIND: self.sync}
@@ -86,7 +93,7 @@ class SyncOrders:
             try:
                 return self._carry_out(work)
             except Superseded:
-                # An agent that ends leaves it running: the next one goes on with it.
+                # An agent that ends leaves the container running: the next one continues with it.
                 if work.unwanted:
                     self._boxes.remove(checked_id(work.order.id))
                 raise
@@ -95,7 +102,7 @@ class SyncOrders:
                 raise
 
     def tidy(self, named: Collection[str]) -> None:
-        """Take away what an agent that was killed has left of orders that nobody names any more."""
+        """Remove containers of orders that are no longer named, which a killed agent has left."""
         try:
             for key in set(self._boxes.present()) - set(named) - self._own:
                 self._boxes.remove(key)
@@ -146,7 +153,7 @@ class SyncOrders:
 
     def _follow(self, work: Operation, key: str) -> tuple[BoxState, SyncLog]:
         while True:
-            with contextlib.suppress(EngineSilent):  # it is asked again: what is copied goes on without us
+            with contextlib.suppress(EngineSilent):  # retried: the container goes on copying without us
                 state = self._boxes.state(key)
                 if state is None:
                     raise Failed("sync_failed", "Somebody took the copying container away.")
@@ -160,7 +167,11 @@ class SyncOrders:
 
 
 def sync_words(args: Mapping[str, str]) -> tuple[str, ...]:
-    """rclone's arguments. Raises Failed for what no control plane of ours would send."""
+    """Return rclone's arguments.
+
+    Raises:
+        Failed: An argument is malformed; our control plane would never send it.
+    """
     bucket, _, rest = args["remote"].partition("/")
     if not _BUCKET.fullmatch(bucket):
         raise Failed("sync_failed", "The bucket's name is not one.")
@@ -174,7 +185,11 @@ def sync_words(args: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def sync_login(args: Mapping[str, str]) -> dict[str, str]:
-    """What rclone reads from its environment."""
+    """Return rclone's environment variables.
+
+    Raises:
+        Failed: The login contains control characters.
+    """
     if any(_CONTROL.search(args.get(name, "")) for name in _SECRET_NAMES):
         raise Failed("sync_failed", "The login holds what no login holds.")
     settings = {
@@ -191,7 +206,11 @@ def sync_login(args: Mapping[str, str]) -> dict[str, str]:
 
 
 def _judged(state: BoxState, log: SyncLog, args: Mapping[str, str]) -> dict[str, str]:
-    """The outcome of one that ended. Raises Failed."""
+    """Return the outcome of a sync that has ended.
+
+    Raises:
+        Failed: The sync failed.
+    """
     if state.out_of_memory:
         raise Failed("sync_failed", "There are too many files in one folder to be compared with the memory that a sync has.")
     if state.code == 0:
@@ -207,7 +226,7 @@ def _tell(work: Operation, stats: SyncStats) -> None:
 def sync_operators(
     runtime: Runtime, disks: Disks, volumes: Volumes, *, checkpoint: Checkpoint, local_images: bool
 ) -> tuple[Mapping[str, Operator], Tidy | None]:
-    """The operators of this host, and what takes away the leftovers of former ones."""
+    """Return this host's operators, and a function that removes what earlier ones left."""
     if not (isinstance(runtime, DockerRuntime) and isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes)):
         return simulated_syncs(), None
     places = Places(disks, volumes)
@@ -216,7 +235,7 @@ def sync_operators(
 
 
 def simulated_syncs() -> Mapping[str, Operator]:
-    """On a host that has no disks: it ends at once, and says that nothing was copied."""
+    """Return operators for a simulated host: a sync ends at once and says that nothing was copied."""
 
     def nothing(work: Operation) -> Mapping[str, str]:
         work.progress(detail="This host is simulated: nothing was copied.")

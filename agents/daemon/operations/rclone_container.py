@@ -1,7 +1,7 @@
-"""The container that copies one disk to or from object storage: made, told its login, looked at, taken away.
+"""Container that copies one disk to or from object storage.
 
-It has that disk and nothing else of this machine: no port, a network of its own behind the same firewall as instances, a
-root file system that it cannot write, and of root's powers those alone that files of all owners need.
+It has that disk and nothing else of this machine: no port, a network of its own behind the same firewall as
+instances, a read-only root file system, and only those of root's capabilities that files of all owners need.
 """
 
 import contextlib
@@ -23,8 +23,8 @@ from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.engine.interface import EngineRefused
 
 DISK_AT: Final = "/disk"
-UNTOLD: Final = 90  # the status of one that was not told its login: see images/sync/berth-sync
-_KILLED: Final = 128  # and above: ended by a signal, such as the machine going down
+UNTOLD: Final = 90  # exit status if it was not sent its login: see images/sync/berth-sync
+_KILLED: Final = 128  # this status and higher ones: ended by a signal, as when the machine goes down
 _CPU_MILLIS: Final = 1000
 _MEMORY_MB: Final = 768
 _PIDS: Final = 256
@@ -33,7 +33,7 @@ _LOG_LINES: Final = 300
 
 @dataclass(frozen=True)
 class BoxOrder:
-    """One container to be made. `words` are rclone's arguments."""
+    """Order for one container; `words` are rclone's arguments."""
 
     id: str
     image: str
@@ -44,7 +44,7 @@ class BoxOrder:
 
 @dataclass(frozen=True)
 class BoxState:
-    """As the engine shows it: `code` of one that has ended, None while it runs or before it was started."""
+    """State as the engine shows it; `code` is None while it runs and before it was started."""
 
     running: bool
     code: int | None = None
@@ -52,29 +52,29 @@ class BoxState:
 
     @property
     def has_result(self) -> bool:
-        """It ended by itself, having been told everything."""
+        """Return whether it ended by itself, after it had been sent everything."""
         if self.running or self.code is None or self.code == UNTOLD:
             return False
         return self.out_of_memory or self.code < _KILLED
 
 
 class RcloneContainers(Protocol):
-    """Such containers of one host."""
+    """Sync containers of one host."""
 
     def state(self, key: str) -> BoxState | None: ...
 
     def make(self, order: BoxOrder) -> None: ...
 
     def connect(self, key: str) -> None:
-        """Its network."""
+        """Make its network."""
 
     def start(self, key: str, told: Mapping[str, str]) -> None:
-        """Start it and tell it these names and values."""
+        """Start it and send it these names and values."""
 
     def log(self, key: str) -> bytes: ...
 
     def remove(self, key: str) -> None:
-        """With its network. One that is not there is fine."""
+        """Remove it with its network; it may be missing."""
 
     def present(self) -> list[str]: ...
 
@@ -84,9 +84,13 @@ def box_name(key: str) -> str:
 
 
 def box_body(order: BoxOrder, options: EngineOptions) -> dict[str, Any]:
-    """What is asked of the engine; nothing in it comes from outside but an image, a checked disk and rclone's arguments."""
+    """Return the body of the create call.
+
+    Only an image, a checked disk and rclone's arguments come from outside.
+    """
     security = ["no-new-privileges:true", *([f"seccomp={options.seccomp}"] if options.seccomp else [])]
-    # Files of every owner are read, and put back with their owners. Where the disk is read only none of it changes anything.
+    # Files of every owner are read, and restored with their owners. With a read-only disk none of it can change
+    # anything.
     powers = ["DAC_OVERRIDE"] if order.read_only else ["CHOWN", "DAC_OVERRIDE", "FOWNER"]
     return {
         "Image": order.image,
@@ -130,7 +134,7 @@ def box_body(order: BoxOrder, options: EngineOptions) -> dict[str, Any]:
 
 
 class DockerBoxes:
-    """Real ones."""
+    """Sync containers on the Docker Engine."""
 
     def __init__(self, runtime: DockerRuntime) -> None:
         self._runtime = runtime
@@ -157,12 +161,13 @@ class DockerBoxes:
     def start(self, key: str, told: Mapping[str, str]) -> None:
         lines = "".join(f"{name}={value}\n" for name, value in told.items()) + ".\n"
         with engine_answers(), closing(self._runtime.engine()) as engine:
-            # Attached first: what is sent before it reads waits for it, and an end of ours is one of its input.
+            # Attached first: what is sent before the program reads is kept for it, and closing our side closes its
+            # input.
             attached = engine.attach_socket(box_name(key), params={"stdin": 1, "stream": 1})
             with (
                 closing(attached),
                 closing(attached._sock) as connection,
-            ):  # a file, to read from alone, and what is behind it
+            ):  # the attached object is a read-only file, with the socket behind it
                 engine.start(box_name(key))
                 connection.sendall(lines.encode())
 
@@ -171,7 +176,7 @@ class DockerBoxes:
             return bytes(engine.logs(box_name(key), stdout=True, stderr=True, tail=_LOG_LINES))
 
     def remove(self, key: str) -> None:
-        """The container last: as long as it is there, it is known what else may be left."""
+        """Remove the container last: while it exists, it shows that more may be left."""
         with contextlib.suppress(EngineRefused), engine_answers(), closing(self._runtime.engine()) as engine:
             engine.kill(box_name(key))
             engine.wait(box_name(key), timeout=60)

@@ -1,4 +1,4 @@
-"""What rclone says of a sync, read from its log: how far it is, what it came to, and why it failed in our words."""
+"""Parser of rclone's log: progress, result, and the cause of a failure as one of our codes."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any, Final
 from agents.protocol.codec import words_of
 
 DIRECTORY_MISSING: Final = 3
-# rclone's words and those of object storages → our code and a sentence. The first that fits counts.
+# Text of rclone or an object storage → our code and a sentence. The first match counts.
 _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("no space left on device", "disk_full", "The disk is full."),
     ("remaining disk space", "disk_full", "The disk is full."),
@@ -27,14 +27,14 @@ _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("no route to host", "storage_unreachable", "The host does not reach the object storage."),
     ("network is unreachable", "storage_unreachable", "The host does not reach the object storage."),
 )
-# A signature in an address is a login for a while.
+# A signature in a URL is a temporary login.
 _QUERY: Final = re.compile(r"\?[^\s\"']*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True)
 class SyncStats:
-    """Files and bytes of one sync. `same_files` were found to be there already."""
+    """Files and bytes of one sync; `same_files` existed already."""
 
     done_bytes: int = 0
     total_bytes: int = 0
@@ -55,14 +55,14 @@ class SyncStats:
 
 @dataclass(frozen=True)
 class SyncLog:
-    """The last figures, and what was said to have gone wrong, the latest last."""
+    """Last figures of a log, and its errors, the latest last."""
 
     stats: SyncStats | None
     faults: tuple[str, ...]
 
 
 def read_log(raw: bytes) -> SyncLog:
-    """Of rclone with --use-json-log; what is no such line is passed over."""
+    """Parse the log of rclone with --use-json-log; other lines are skipped."""
     stats, faults = None, []
     for line in raw.decode(errors="replace").splitlines():
         told = words_of(line)
@@ -75,7 +75,7 @@ def read_log(raw: bytes) -> SyncLog:
 
 
 def fault_of(code: int, faults: Iterable[str], secrets: Iterable[str]) -> tuple[str, str]:
-    """(our code, a sentence) for a sync that ended with this status of rclone."""
+    """Return (our code, a sentence) for a sync that ended with this status of rclone."""
     said = list(faults)
     everything = " ".join(said).lower().replace(" ", "")
     for words, name, sentence in _WORDS:
@@ -88,7 +88,7 @@ def fault_of(code: int, faults: Iterable[str], secrets: Iterable[str]) -> tuple[
 
 
 def _plain(text: str, secrets: Iterable[str]) -> str:
-    """Nothing of a login in it, and one line."""
+    """Return the text as one line, without any part of a login."""
     text = _QUERY.sub("", text)
     for secret in filter(None, secrets):
         text = text.replace(secret, "…")

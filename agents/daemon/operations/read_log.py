@@ -1,4 +1,4 @@
-"""What an instance's programs have said: the container's log, searched on the host, the end of it told."""
+"""Log of an instance's container, searched on the host; the last lines are returned."""
 
 import json
 import re
@@ -17,7 +17,7 @@ KIND: Final = "read_log"
 MOST_LINES: Final = 2_000
 MOST_CHARS: Final = 256 * 1024  # of all lines together, so that a report stays small
 LONGEST_LINE: Final = 4_000
-# What programs send to a terminal to colour and to move; a page and a database have no use for it.
+# Terminal escape sequences for colours and cursor moves, which pages and the database have no use for.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
@@ -27,7 +27,10 @@ Source = Callable[[str, int | None, float | None], bytes]
 
 
 def split_lines(raw: bytes) -> Iterator[Line]:
-    """(time, text) of each line. A program that rewrites its line, such as a progress bar, is told by what it wrote last."""
+    """Yield (time, text) for each line.
+
+    Of a line that a program overwrites, such as a progress bar, only the last version counts.
+    """
     for line in raw.decode(errors="replace").split("\n"):
         at, _, text = line.partition(" ")
         if at:
@@ -36,7 +39,10 @@ def split_lines(raw: bytes) -> Iterator[Line]:
 
 
 def last_matching(lines: Iterable[Line], *, q: str, tail: int) -> tuple[list[Line], bool]:
-    """The last `tail` lines that hold `q`, whatever the case, as far as they fit; and whether there are more."""
+    """Return the last `tail` lines that contain `q`, ignoring case, and whether there are more.
+
+    Their number is reduced until they fit the limit of size.
+    """
     wanted, found = q.casefold(), deque[Line](maxlen=tail)
     count = 0
     for line in lines:
@@ -50,7 +56,7 @@ def last_matching(lines: Iterable[Line], *, q: str, tail: int) -> tuple[list[Lin
 
 
 class LogReader:
-    """The operator of `read_log`: args `instance`, `tail`, `q`, `since` (Unix seconds or empty)."""
+    """Operator of `read_log`; args: `instance`, `tail`, `q`, `since` (Unix seconds or empty)."""
 
     def __init__(self, runtime: Runtime, source: Source) -> None:
         self._runtime = runtime
@@ -64,7 +70,7 @@ class LogReader:
         newest = max(own, key=lambda item: item.generation)
         tail, q = min(MOST_LINES, max(1, int(args.get("tail") or MOST_LINES))), args.get("q", "")
         since = float(args["since"]) if args.get("since") else None
-        # One more than wanted tells whether there is more; a search has to see everything.
+        # One line more than wanted shows whether there are more; a search has to read all lines.
         raw = self._source(newest.id, None if q else tail + 1, since)
         operation.check()
         lines, cut = last_matching(split_lines(raw), q=q, tail=tail)
@@ -84,7 +90,7 @@ def docker_source(runtime: DockerRuntime) -> Source:
 
 
 def simulated_source(container: str, tail: int | None, since: float | None) -> bytes:
-    """A container that does not exist says so."""
+    """Return one line that says that the host is simulated."""
     return b"1970-01-01T00:00:00.000000000Z This host is simulated: nothing runs here, so nothing is said.\n"
 
 

@@ -1,4 +1,4 @@
-"""Which operator carries out which kind of operation on this host."""
+"""Registry of operators by kind of operation."""
 
 from collections.abc import Mapping
 
@@ -10,5 +10,5 @@ def docker_operators() -> Mapping[str, Operator]:
 
 
 def simulated_operators() -> Mapping[str, Operator]:
-    """The same kinds on a host that has no containers: they end at once and touch nothing."""
+    """Return the operators of a simulated host, which end at once and touch nothing."""
     return {}

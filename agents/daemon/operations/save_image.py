@@ -1,4 +1,4 @@
-"""Operations on images: save an instance's root file system as one, in this engine or in a registry, and drop it again."""
+"""Operations on images: save an instance's root, in this engine or in a registry, and delete it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ PUSH_TOTAL_S: Final = 60 * 60.0
 
 
 class ImageOrders:
-    """Each order may be begun again at any point: what is saved or sent already is not saved or sent again."""
+    """Carries out orders on images; a repeated order does not save or push again what is done already."""
 
     def __init__(self, runtime: Runtime, *, checkpoint: Checkpoint = pass_by) -> None:
         self._runtime = runtime

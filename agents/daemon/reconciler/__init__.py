@@ -1,1 +1,1 @@
-"""From what is and what should be to steps, and the workers that take them."""
+"""Reconciliation: a plan from the desired and the observed state, and workers that carry it out."""

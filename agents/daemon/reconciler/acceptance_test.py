@@ -1,4 +1,4 @@
-"""The acceptance test of a started container: SSH answers or its program goes on, and the GPUs are the leased ones."""
+"""Acceptance test of a started container: SSH, the main program, and the leased GPUs."""
 
 import logging
 import time
@@ -14,11 +14,11 @@ logger = logging.getLogger(__name__)
 POLL = 0.01
 GPU_PATIENCE = 3.0
 ALIVE_POLL = 0.25
-OWN_ROOT_PATIENCE_S = 3.0  # so long SSH is waited for in a root that its renter may have changed
+OWN_ROOT_PATIENCE_S = 3.0  # seconds that SSH is waited for, in a root that the renter may have changed
 
 
 class Acceptance:
-    """What a container must show before it counts as running."""
+    """Conditions that a container must meet before it counts as running."""
 
     def __init__(self, runtime: Runtime, bridge: Bridge, *, ssh_deadline_s: float, program_s: float) -> None:
         self._runtime = runtime
@@ -27,16 +27,24 @@ class Acceptance:
         self._program_s = program_s
 
     def of(self, job: Job, container: str) -> None:
-        """Raises Failed or Superseded."""
+        """Test a container.
+
+        Raises:
+            Failed: It does not meet a condition.
+            Superseded: The job was cancelled.
+        """
         port = dict(job.desired.ports).get(SSH_PORT)
-        self._await_gpus(job, container)  # before anybody can be inside to change what is looked at
+        self._await_gpus(job, container)  # first, before anybody can be inside to change what is checked
         if not job.desired.has_ssh:
             self._await_program(job, container)
         if port is not None:
             self._await_ssh(job, container, port)
 
     def _await_gpus(self, job: Job, container: str) -> None:
-        """The engine says "started" a moment before the first process has its own environment."""
+        """Wait until the container sees its GPUs.
+
+        The engine reports "started" a moment before the first process has its own environment.
+        """
         deadline = time.monotonic() + GPU_PATIENCE
         while wrong := set(job.desired.gpu_uuids) ^ self._runtime.visible_gpus(container):
             if time.monotonic() > deadline:
@@ -45,8 +53,11 @@ class Acceptance:
             job.cancelled.wait(POLL)
 
     def _await_ssh(self, job: Job, container: str, port: int) -> None:
-        """Silence in a root that its renter may have changed is no failure: it runs, and it costs. Failed starts are free,
-        so a failure that a renter can bring about would be use of the GPUs for nothing, again and again."""
+        """Wait for SSH; a silent SSH in a root that the renter may have changed is no failure.
+
+        Such an instance runs and is charged. Failed starts are free, so a failure that a renter can cause would
+        mean use of the GPUs for nothing, again and again.
+        """
         untouched = job.desired.untouched
         patience = self._ssh_deadline_s if untouched else min(self._ssh_deadline_s, OWN_ROOT_PATIENCE_S)
         deadline = time.monotonic() + patience
@@ -68,7 +79,7 @@ class Acceptance:
         return self._runtime.ssh_answers(port, container) if desired.has_ssh else self._bridge.answers(desired.id)
 
     def _await_program(self, job: Job, container: str) -> None:
-        """An image that is not the market's runs its own program: one that goes on for a moment is taken to have begun."""
+        """Wait whether the program of an image that is not the market's own keeps running for a moment."""
         end = time.monotonic() + (0.0 if self._runtime.instant else self._program_s)
         while (found := find(self._runtime, job.desired.id, container)) is not None and found.status == "running":
             if time.monotonic() > end:
@@ -86,5 +97,5 @@ class Acceptance:
 
 
 def find(runtime: Runtime, instance: str, container: str) -> Container | None:
-    """The container as it is now; None where it is gone."""
+    """Return the container as it is now; None if it is gone."""
     return next((item for item in runtime.containers(instance) if item.id == container), None)

@@ -1,4 +1,4 @@
-"""How renters get in: the folder that a container sees read-only at /run/berth, rewritten while it runs."""
+"""Access folder of an instance, mounted read-only at /run/berth and rewritten while it runs."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from typing import Final
 from agents.protocol.messages import DesiredInstance
 
 PREEMPT_FILE: Final = "preempt.json"
-PASSWORD_FILE: Final = "password"  # noqa: S105  (a file's name; the container's own watcher sets what it holds)
+PASSWORD_FILE: Final = "password"  # noqa: S105 (a file's name; the container's own watcher applies its content)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALWAYS: Final = ("authorized_keys", "env")
 _OPTIONAL: Final = (PREEMPT_FILE, PASSWORD_FILE)
@@ -22,7 +22,7 @@ _HASH = re.compile(r"\$[0-9a-z]+\$[./0-9A-Za-z$=,]+")
 
 
 def access_files(desired: DesiredInstance) -> dict[str, str]:
-    """The folder's files by name. Lines that could smuggle in a second one are left out."""
+    """Return the folder's files by name; lines that could smuggle in another line are left out."""
     keys = [key.strip() for key in desired.ssh_keys if "\n" not in key.strip() and "\r" not in key]
     env = [f"{name}={shlex.quote(value)}" for name, value in sorted(desired.env.items()) if _NAME.fullmatch(name)]
     files = {"authorized_keys": "".join(f"{key}\n" for key in keys), "env": "".join(f"{line}\n" for line in env)}
@@ -32,7 +32,7 @@ def access_files(desired: DesiredInstance) -> dict[str, str]:
 
 
 def preempt_note(preempt_at: int) -> str:
-    """What a program in the container reads when its GPUs will go to others. It is there while that stands, no longer."""
+    """Return the notice of a preemption, for programs in the container; it exists while it holds."""
     at = datetime.fromtimestamp(preempt_at, UTC)
     note = {"reason": "spot", "preempt_at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "preempt_at_unix": preempt_at}
     return json.dumps(note) + "\n"
@@ -47,7 +47,7 @@ def _digest(files: dict[str, str]) -> str:
 
 
 class AccessFolders:
-    """The folders of all instances under the agent's state folder."""
+    """Access folders of all instances, below the agent's state folder."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -55,8 +55,11 @@ class AccessFolders:
         root.mkdir(mode=0o711, parents=True, exist_ok=True)
 
     def write(self, desired: DesiredInstance) -> Path:
-        """Bring the folder up to date. Each file is replaced whole, so that sshd never reads half of one; in a new folder
-        nobody reads yet."""
+        """Bring the folder up to date, and return it.
+
+        Files of an existing folder are replaced atomically, so that sshd never reads half of one; nobody reads a
+        new folder yet.
+        """
         folder, files = self._root / desired.id, access_files(desired)
         try:
             folder.mkdir(mode=0o755)
@@ -74,14 +77,14 @@ class AccessFolders:
         return folder
 
     def is_told(self, desired: DesiredInstance) -> bool:
-        """Whether the container has been told of the very notice that stands; true when there is none."""
+        """Return whether the container was told of the present notice; true if there is none."""
         if desired.preempt_at is None:
             return True
         path = self._root / desired.id / PREEMPT_FILE
         return path.exists() and path.read_text() == preempt_note(desired.preempt_at)
 
     def digest(self, instance: str) -> str:
-        """Of what is written now; "" when there is nothing."""
+        """Return the digest of what is written; "" if nothing is."""
         if instance not in self._digests:
             self._digests[instance] = self._read(instance)
         return self._digests[instance]
@@ -105,5 +108,5 @@ class AccessFolders:
 def _write(path: Path, text: str, name: str) -> None:
     mode = 0o600 if name in _PRIVATE else 0o644
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
-        os.fchmod(file.fileno(), mode)  # whatever the umask
+        os.fchmod(file.fileno(), mode)  # whatever the umask is
         file.write(text)

@@ -1,6 +1,6 @@
-"""The steps of every action, in an order that may be cut anywhere: the next plan goes on from what is there.
+"""Steps of every action, in an order that may be interrupted anywhere: the next plan continues.
 
-`checkpoint(name)` is called between them; tests pass one that ends the process there.
+`checkpoint(name)` is called between the steps; tests pass a function that ends the process there.
 """
 
 import errno
@@ -36,22 +36,22 @@ Checkpoint = Callable[[str], None]
 
 
 def pass_by(name: str) -> None:
-    """The checkpoint of real life."""
+    """Do nothing: the checkpoint outside of tests."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the host's owner allows."""
+    """Limits that the host's owner sets."""
 
     port_first: int
     port_last: int
-    local_images: bool = False  # never pull
+    local_images: bool = False  # never pull an image
     ssh_deadline_s: float = 60.0
-    program_s: float = 1.0  # for so long the program of an image without SSH must go on
+    program_s: float = 1.0  # how long the program of an image without SSH must keep running
     parallel_pulls: int = 2
     pull_stall_s: float = STALL_SECONDS
     pull_total_s: float = TOTAL_SECONDS
-    cuda: str = ""  # the highest that the driver supports
+    cuda: str = ""  # highest version that the driver supports
 
 
 class ActionExecutor:
@@ -95,7 +95,14 @@ class ActionExecutor:
         )
 
     def carry_out(self, job: Job) -> None:
-        """Raises Failed, Superseded, EngineSilent or EngineRefused; whichever it is, calling again goes on."""
+        """Carry out a job; after any error, a later call continues.
+
+        Raises:
+            Failed: The instance cannot run.
+            Superseded: The job was cancelled.
+            EngineSilent: The engine does not answer.
+            EngineRefused: The engine refuses a request.
+        """
         step: dict[Kind, Callable[[Job], None]] = {
             "create": self._create,
             "start": self._begin,
@@ -156,13 +163,13 @@ class ActionExecutor:
         except EngineRefused as error:
             if not error.missing:
                 raise
-            network.wait()  # an engine that wants to see the network already now
+            network.wait()  # some engines require the network at this point
             container = self._runtime.create(order)
         self._checkpoint("created")
         return container
 
     def _furnish(self, desired: DesiredInstance) -> tuple[str, str]:
-        """The access folder and the data disk ("" for none): what stands outside the container."""
+        """Prepare the access folder and the data disk, and return their paths ("" for no disk)."""
         access = str(self._access.write(desired))
         self._checkpoint("access")
         disk = str(self._data_disk(desired)) if desired.data_disk_gb else ""
@@ -170,7 +177,7 @@ class ActionExecutor:
         return access, disk
 
     def _data_disk(self, desired: DesiredInstance) -> Path:
-        """Mount the data disk, made once: a disk that was there and is gone is never replaced by an empty one."""
+        """Mount the data disk, which is made only once: a missing one is never replaced by an empty one."""
         if not (desired.data_disk_made or self._journal.entry(desired.id).disk_made):
             self._disks.make(desired.id, desired.data_disk_gb)
             self._checkpoint("disk-made")
@@ -189,7 +196,7 @@ class ActionExecutor:
         self._reopen(job, job.action.containers[0].id)
 
     def _reopen(self, job: Job, container: str) -> None:
-        """Start a container that was made earlier: after a reboot, for one, its data disk is not mounted any more."""
+        """Start an existing container; after a reboot, for example, its data disk has to be mounted again."""
         job.say("creating")
         with _as_failure("start_failed"):
             self._furnish(job.desired)
@@ -229,7 +236,7 @@ class ActionExecutor:
         try:
             self._acceptance.of(job, container)
         except Failed as failure:
-            # Written before the stop: an agent that follows on a killed one must not take that signal for a stranger's.
+            # Written before the stop: an agent that replaces a killed one must not take this signal for a stranger's.
             if not job.cancelled.is_set():
                 self._journal.note_failure(desired, failure.code, failure.detail)
             self._runtime.stop(container, 0)
@@ -244,7 +251,7 @@ class ActionExecutor:
         desired, old = job.desired, job.action.containers[0]
         job.say("creating")
         self._halt_all(job)
-        # Written before the rename: afterwards the same start stamp means that the start has yet to come.
+        # Written before the rename: afterwards an unchanged start timestamp means that the start is still to come.
         halted = find(self._runtime, desired.id, old.id)
         self._journal.amend(
             desired.id, starting=desired.generation, started_from=halted.started_at if halted else old.started_at
@@ -266,7 +273,10 @@ class ActionExecutor:
         self._build(job, saved)
 
     def _reimage(self, job: Job) -> None:
-        """A fresh root from the image. What there is runs until the image has come, and stays until the new root runs."""
+        """Make a fresh root from the image; the old one runs until the image has arrived.
+
+        It is kept until the new root runs.
+        """
         entry = self._journal.entry(job.desired.id)
         if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
@@ -286,8 +296,11 @@ class ActionExecutor:
             self._checkpoint("halted")
 
     def _discard(self, job: Job) -> None:
-        """Of an earlier root nothing is left: its saved layers could pass for the present one's. A later root that did not
-        come to run has none, and those that are there are what the present one stands on."""
+        """Remove containers of other roots, and saved layers of earlier ones.
+
+        Saved layers of an earlier root could pass for the present one's. A later root that never ran has none, and
+        the saved layers that exist are those that the present root is based on.
+        """
         outdated = any(container.root < job.desired.root for container in job.action.containers)
         if outdated:
             self._runtime.drop_roots(job.desired.id, job.desired.generation)
@@ -295,7 +308,7 @@ class ActionExecutor:
         self._remove_containers(job.action.containers)
 
     def _refresh(self, job: Job) -> None:
-        """Rewrite the access folder. A notice is in its file before the programs are told to look."""
+        """Rewrite the access folder; a notice is in its file before the programs are signalled."""
         told = self._access.is_told(job.desired)
         self._access.write(job.desired)
         self._checkpoint("refreshed")
@@ -313,7 +326,7 @@ class ActionExecutor:
         instance = job.desired.id
         job.say("stopping")
         self._halt_all(job)
-        # Asked again: a start that was overtaken may have made one more meanwhile.
+        # Listed again: a start that was cancelled may have made another container meanwhile.
         self._remove_containers(self._runtime.containers(instance))
         self._runtime.clear(instance)
         self._checkpoint("cleared")
@@ -337,7 +350,7 @@ def _as_failure(code: str) -> Iterator[None]:
         yield
     except DiskFull as error:
         raise Failed("disk_full", "The host has no room for the data disk.") from error
-    except DiskMissing as error:  # a data disk's is told apart before: this is that of the root
+    except DiskMissing as error:  # a data disk's is handled before, so this is the root's
         raise Failed("root_lost", "The instance's root file system is gone from the host.") from error
     except (EngineRefused, DiskTrouble) as error:
         raise Failed("disk_full" if NO_SPACE in str(error).lower() else code, str(error)) from error

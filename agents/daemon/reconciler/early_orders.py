@@ -1,4 +1,4 @@
-"""What of a slip may be acted on before the exchange that confirms it: only what is newer than all that was accepted."""
+"""Validation of an early order received with a wake-up, before the next sync confirms it."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,10 @@ NOTHING = Verdict([], {}, [])
 
 
 def judge_slip(answer: WaitAnswer, newest: DesiredState, entries: Mapping[str, Entry]) -> Verdict:
-    """At most one accepted instance. What is passed over is no loss: the next exchange tells everything.
+    """Return a verdict with at most one accepted instance; the next sync brings whatever is ignored here.
 
-    The slip must be the only change since `newest`, else something that it does not know may have overtaken it. And it
-    can only bring up a generation that was never accepted: slips may come late, so they must not undo what came before.
+    The order must be the only change since `newest`, since an unknown change may have superseded it. And it can
+    only start a generation that was never accepted: orders may arrive late, so they must not undo what came before.
     """
     if not answer.slip or newest.frozen or answer.version != newest.version + 1:
         return NOTHING

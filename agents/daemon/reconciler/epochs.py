@@ -1,4 +1,4 @@
-"""Whose word counts when the market goes on from a backup: a newer epoch's, once it has been told what is here."""
+"""Epochs: a market that was restored from a backup is obeyed once it knows what is here."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -20,10 +20,11 @@ Own = Mapping[str, Sequence[Container]]
 
 
 class Epochs:
-    """The journal's epoch, and a newer one that the market has begun and that this agent has not agreed to yet.
+    """Accepted epoch of the journal, and a newer one of the market that is not agreed to yet.
 
-    Agreeing takes two exchanges: the first tells of the new epoch, and nothing else of it is taken. The next report says
-    all that is here, by the engine's labels and the journal; the answer to it is taken whatever fences it names, once.
+    Agreeing takes two syncs. The answer to the first names the new epoch, and nothing else of it is applied. The
+    next report lists everything here, by the engine's labels and the journal; its answer is applied once, whatever
+    fences it names.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -31,7 +32,7 @@ class Epochs:
         self._next = 0
 
     def spoken(self, *, engine_answers: bool) -> int:
-        """The epoch that a report speaks for: a newer one only while the engine itself says what is here."""
+        """Return the report's epoch; a newer one only while the engine itself reports what is here."""
         return self._next if self._next and engine_answers else self._journal.epoch
 
     def holdings(self, own: Own, named: Collection[str], spoken: int) -> list[Holding]:
@@ -43,8 +44,11 @@ class Epochs:
         return [_holding(key, entries.get(key, Entry()), own.get(key, ())) for key in told]
 
     def judge(self, told: DesiredState, report: Report, own: Own) -> Verdict | None:
-        """What of the answer to `report` is taken; None: of its epoch nothing yet. Raises LinkError for an older epoch, and
-        for a protocol that this agent does not speak."""
+        """Return which part of the answer to `report` applies; None if its new epoch is not agreed to yet.
+
+        Raises:
+            LinkError: The answer is of an older epoch, or of a protocol that this agent does not speak.
+        """
         if told.protocol not in SUPPORTED:
             raise LinkError(f"the control plane chose protocol {told.protocol}, which this agent does not speak")
         known = self._journal.epoch
@@ -62,7 +66,7 @@ class Epochs:
         return self._taken_anew(told.epoch, told.instances, own)
 
     def _taken_anew(self, epoch: int, wanted: Sequence[DesiredInstance], own: Own) -> Verdict:
-        """The market's fences, whatever was accepted before. What it does not name is kept, and kept from running."""
+        """Accept the market's fences, whatever was accepted before; quarantine what it does not name."""
         entries = self._journal.entries()
         verdict = judge(wanted, {key: replace(entry, fence=-1, generation=0) for key, entry in entries.items()})
         unknown = own.keys() - {item.id for item in wanted}
@@ -71,7 +75,7 @@ class Epochs:
 
 
 def kept_from_running(entries: Mapping[str, Entry], named: Collection[str]) -> dict[str, DesiredInstance]:
-    """What is in quarantine, as if the market wanted it stopped."""
+    """Return desired states that keep quarantined instances stopped."""
     return {
         key: DesiredInstance(id=key, generation=entry.generation, fence=entry.fence, run="stopped", image="")
         for key, entry in entries.items()

@@ -1,4 +1,4 @@
-"""Why a run ended that nobody wanted to end: found out once and written down, since the engine soon forgets it."""
+"""Causes of runs that ended without an order, recorded at once, since the engine soon forgets them."""
 
 import logging
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ logger = logging.getLogger(__name__)
 
 
 class Endings:
-    """Asks the engine about each container that ended while it should run."""
+    """Asks the engine about each container that ended although it should run."""
 
     def __init__(self, runtime: Runtime, journal: Journal) -> None:
         self._runtime = runtime
         self._journal = journal
 
     def settle(self, containers: Iterable[Container]) -> bool:
-        """Whether every ending is known; one that is not is asked about again at the next look."""
+        """Return whether all causes are known; unknown ones are asked for again at the next look."""
         entries = self._journal.entries()
         unknown = [item for item in containers if _is_asked_about(item, entries.get(item.instance, Entry()))]
         return all([self._settle(item) for item in unknown])
@@ -34,7 +34,7 @@ class Endings:
 
 
 def _is_asked_about(container: Container, entry: Entry) -> bool:
-    """A run of the generation that should run, which went down neither with its machine nor by an order."""
+    """Return whether a run of the present generation ended neither with its machine nor by an order."""
     wanted = entry.run == "running" and entry.failed != entry.generation
     ended = container.status == "exited" and not container.before_boot and not is_unstarted(container, entry)
     return wanted and ended and container.generation == entry.generation and entry.ended_run != container.started_at

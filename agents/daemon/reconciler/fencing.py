@@ -1,4 +1,4 @@
-"""The gate for desired state: what is older than anything accepted before is refused."""
+"""Fencing of desired state: what is older than anything accepted before is refused."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ _UUID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Verdict:
-    """`changes` must be in the journal before anything is done about `accepted`."""
+    """Result of fencing. `changes` must be in the journal before anything is done about `accepted`."""
 
     accepted: list[DesiredInstance]
     changes: dict[str, Entry]
     refused: list[str]
-    epoch: int = 0  # to be written down with the changes; 0: the same as before
+    epoch: int = 0  # to be recorded with the changes; 0: unchanged
 
 
 def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Verdict:
@@ -35,7 +35,7 @@ def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Ve
             refused.append(f"{desired.id} is gone and cannot come back without another lease")
         else:
             accepted.append(desired)
-            # One that comes back under a higher fence was moved away and moved here again: nothing of it is left here.
+            # An instance that returns under a higher fence was moved away and back again: nothing of it is left here.
             known = Entry() if entry.run == "gone" and desired.run != "gone" else entry
             fresh = replace(known, fence=desired.fence, generation=desired.generation, run=desired.run, quarantined=False)
             if fresh != entry:

@@ -1,4 +1,4 @@
-"""Pulls the market's own images before anybody rents, while no renter's image is on its way and the disk has room."""
+"""Pulls official images ahead of rentals, while no renter's image is pulled and the disk has room."""
 
 import logging
 import threading
@@ -15,12 +15,12 @@ from agents.protocol.messages import DesiredState, PrefetchImage
 logger = logging.getLogger(__name__)
 
 EVERY_S: Final = 60.0
-RETRY_S: Final = 3600.0  # an image that could not be had is asked for again after so long
-MARGIN_PERCENT: Final = 10  # below the threshold at which unused images are removed
+RETRY_S: Final = 3600.0  # seconds until a failed image is tried again
+MARGIN_PERCENT: Final = 10  # percentage points below the threshold at which unused images are removed
 
 
 class Prefetch:
-    """Removes unused images from a full disk and pulls what the market wants ahead, in a thread of its own."""
+    """Removes unused images from a full disk and pulls the market's images, in a thread of its own."""
 
     def __init__(self, runtime: Runtime, images: Images, *, enabled: bool = True) -> None:
         self._runtime = runtime
@@ -32,12 +32,12 @@ class Prefetch:
         self._changed = threading.Event()
 
     def start(self, stopped: threading.Event) -> None:
-        """Begin to look after the disk, until `stopped` is set. A simulated engine has none."""
+        """Start the thread, which runs until `stopped`; a simulated engine has no disk and needs none."""
         if not self._runtime.instant:
             threading.Thread(target=self._run, args=(stopped,), name="prefetch", daemon=True).start()
 
     def follow(self, desired: DesiredState) -> None:
-        """Take the market's list. Only what is pinned by its digest is ever pulled unasked."""
+        """Apply the market's list; only images pinned by digest are ever pulled in advance."""
         if desired.images is not None and not desired.frozen:
             self._wanted = [item for item in desired.images if "@sha256:" in item.reference]
             self._changed.set()
@@ -54,7 +54,7 @@ class Prefetch:
             self._changed.wait(EVERY_S)
 
     def pull_next(self) -> bool:
-        """Pull one image that is wanted and missing; whether there was one."""
+        """Pull one wanted image that is missing; return whether there was one."""
         wanted = self._next()
         if wanted is None:
             return False
@@ -86,5 +86,5 @@ class Prefetch:
         return self._cache.filled_percent(size_bytes * UNPACKS_TO) < full
 
     def _room(self) -> int:
-        """As `image_room`, less what a pull that nobody waits for must leave free."""
+        """Return the free room for a pull in advance, which must leave more free than others."""
         return self._runtime.image_room() if self._has_room(0) else ROOM_KEPT - 1

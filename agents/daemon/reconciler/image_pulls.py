@@ -1,4 +1,4 @@
-"""Brings the image that an instance runs: is there room, does it come, does it fit this machine, and why not."""
+"""Pull of the image that an instance runs, with checks of the room before and of the image after it."""
 
 import re
 import threading
@@ -14,7 +14,7 @@ from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.jobs import Job
 
 GB = 1000**3
-# What engines and registries say, in their own words → our code. The first that fits counts.
+# Text of engines and registries → our code. The first match counts.
 _WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("no matching manifest", "image_wrong_architecture"),
     ("no space left on device", "image_too_large"),
@@ -47,7 +47,7 @@ _REQUIRED: Final = re.compile(r"\bcuda\s*>=\s*([0-9]{1,2}\.[0-9]{1,2})")
 
 
 class Images:
-    """The images of one host, brought one or two at a time."""
+    """Pulls the images of one host, a few at a time."""
 
     def __init__(
         self,
@@ -66,13 +66,17 @@ class Images:
         self.cache = cache or ImageCache(runtime)
         self._pulls = 0
         self._counting = threading.Lock()
-        self.busy = threading.Event()  # set while an image that an instance needs is on its way
+        self.busy = threading.Event()  # set while an image that an instance needs is being pulled
         self.stall_s = stall_s
         self.total_s = total_s
-        self.cuda = cuda  # the highest that this host's driver supports; "": nobody could tell
+        self.cuda = cuda  # highest version that this host's driver supports; "": unknown
 
     def bring(self, job: Job) -> bool:
-        """Whether it had to come from its registry. Raises Failed with what the renter can do about it."""
+        """Make the instance's image available; return whether it had to be pulled.
+
+        Raises:
+            Failed: It cannot be had or does not fit this host; the text says what the renter can do.
+        """
         image = job.desired.image
         self.cache.use(image)
         there = self._runtime.has_image(image)
@@ -128,7 +132,11 @@ class Images:
             raise Failed(*pull_failure(desired.image, str(error))) from error
 
     def _check_room(self, image_bytes: int) -> None:
-        """Before a byte of it is asked for."""
+        """Check the room for the image, and make some, before the pull.
+
+        Raises:
+            Failed: The host has no room for it.
+        """
         needed = image_bytes * UNPACKS_TO + ROOM_KEPT
         self.cache.make_room(needed)
         free = self._runtime.image_room()
@@ -137,7 +145,14 @@ class Images:
             raise Failed("image_too_large", said)
 
     def _judge(self, found: ImageFacts) -> None:
-        """A second wall: what the market read in the registry may have been another architecture's configuration."""
+        """Check the pulled image's architecture and CUDA requirement.
+
+        The market has checked them too, but what it read in the registry may be another architecture's
+        configuration.
+
+        Raises:
+            Failed: The image does not fit this host.
+        """
         if found.architecture and found.architecture != found.engine_architecture:
             said = f"The image is made for {found.architecture}, this host is {found.engine_architecture}."
             raise Failed("image_wrong_architecture", said)
@@ -148,7 +163,7 @@ class Images:
 
 
 def pull_failure(image: str, said: str) -> tuple[str, str]:
-    """Code and sentence for what the engine answered to a pull."""
+    """Return code and sentence for the engine's answer to a failed pull."""
     lower = said.lower()
     code = next((code for words, code in _WORDS if words in lower), "image_missing")
     return code, f"{_SENTENCES[code]} ({said[:200]})" if code in _SENTENCES else f"The image {image} cannot be had: {said}"

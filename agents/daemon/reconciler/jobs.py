@@ -1,4 +1,4 @@
-"""One piece of work for one instance: its phase for the report, and how it is told to stop."""
+"""One piece of work for an instance, with its phase for the report and its cancellation."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from agents.protocol.messages import DesiredInstance, LayerProgress, Phase
 
 
 class Busy(NamedTuple):
-    """What is being done, for the report."""
+    """Phase of the work, for the report."""
 
     phase: Phase
     detail: str = ""
@@ -19,7 +19,7 @@ class Busy(NamedTuple):
 
 
 class Job:
-    """Shared by the thread that works and the loop that reports and cancels."""
+    """Work shared by the thread that does it and the loop that reports and cancels it."""
 
     def __init__(self, action: Action, changed: Callable[[bool], None]) -> None:
         self.action = action
@@ -38,11 +38,19 @@ class Job:
         return self._busy
 
     def say(self, phase: Phase, detail: str = "") -> None:
-        """Tell the loop what is going on. Raises Superseded when the work is no longer wanted."""
+        """Report the phase to the loop.
+
+        Raises:
+            Superseded: The job was cancelled.
+        """
         self._tell(Busy(phase, detail))
 
     def say_layers(self, detail: str, layers: tuple[LayerProgress, ...]) -> None:
-        """How far the image is."""
+        """Report the progress of the pull.
+
+        Raises:
+            Superseded: The job was cancelled.
+        """
         self._tell(Busy("pulling", detail, layers))
 
     def _tell(self, busy: Busy) -> None:
@@ -56,19 +64,23 @@ class Job:
             raise Superseded
 
     def serves(self, desired: DesiredInstance) -> bool:
-        """Whether this work is still towards `desired`."""
+        """Return whether this work still leads to `desired`."""
         own = self.desired
         return (own.run, own.generation, own.fence) == (desired.run, desired.generation, desired.fence)
 
     def overtake(self) -> bool:
-        """Cancel. True when the work is in a long wait and is now sure to change nothing any more."""
+        """Cancel; return True if the work is in a long wait and is now certain to change nothing any more."""
         with self._lock:
             self.cancelled.set()
             return self._passable
 
     @contextmanager
     def passable(self) -> Iterator[None]:
-        """A long wait that a removal need not sit out."""
+        """Mark a long wait that a removal need not await.
+
+        Raises:
+            Superseded: The job was cancelled before or during the wait.
+        """
         with self._lock:
             self.check()
             self._passable = True

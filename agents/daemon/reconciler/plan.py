@@ -1,4 +1,4 @@
-"""The pure planner: desired and observed in, actions out; at most one action for each instance."""
+"""Pure planner from desired and observed state to actions, at most one for each instance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ Kind = Literal["create", "start", "attach", "test", "advance", "replace", "reima
 
 @dataclass(frozen=True)
 class Action:
-    """One step towards the desired state, on these containers (the newest first where there are several).
+    """One step towards the desired state, on these containers (the newest first, if there are several).
 
-    create    a first container, or one from the saved root when the container is gone
-    start     the container of this generation, made or renamed but not yet started
-    attach    a running container whose network is gone or leads nowhere: make that anew
-    test      the acceptance test of a running container
-    advance   rename to the new generation and start again: same specification
-    replace   save the root, then a new container from it: other GPUs or shares
-    reimage   a new container from the image: a fresh root was asked for
-    discard   remove older containers, now that the newest runs
-    refresh   rewrite the access folder
-    stop      stop what runs
-    remove    everything, down to the proof of absence
+       create    the first container, or one from the saved root when the container is gone
+       start     the container of this generation, which was made or renamed but not started yet
+       attach    recreate the network of a running container whose network is gone or broken
+       test      the acceptance test of a running container
+       advance   rename to the new generation and start again: same specification
+       replace   save the root, then make a container from it: other GPUs or shares
+       reimage   a new container from the image: a fresh root was ordered
+       discard   remove older containers, now that the newest runs
+       refresh   rewrite the access folder
+       stop      stop what runs
+       remove    everything, until absence is proven
     """
 
     kind: Kind
@@ -36,7 +36,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Observed:
-    """All that the planner may know."""
+    """Everything that the planner may know."""
 
     containers: Sequence[Container] = ()
     entries: Mapping[str, Entry] = field(default_factory=dict)
@@ -69,7 +69,8 @@ def _plan_one(desired: DesiredInstance, own: tuple[Container, ...], observed: Ob
 
 def _plan_running(desired: DesiredInstance, own: tuple[Container, ...], entry: Entry, access: str) -> Action | None:
     if not own:
-        # A container that once ran and vanished took the renter's root along: that is reported, never papered over.
+        # A container that vanished after it ran took the renter's root along: that is reported, never replaced by a new
+        # root.
         return None if entry.accepted >= desired.generation else Action("create", desired)
     newest = own[0]
     if newest.generation < desired.generation:
@@ -82,7 +83,10 @@ def _plan_running(desired: DesiredInstance, own: tuple[Container, ...], entry: E
 
 
 def _plan_next(desired: DesiredInstance, own: tuple[Container, ...]) -> Action:
-    """Another run on the wanted root, wherever that is: after a re-image that failed it is not the newest container's."""
+    """Plan another run on the wanted root.
+
+    After a failed re-image, that root is not the newest container's.
+    """
     base = next((item for item in own if item.root == desired.root), None)
     if base is None:
         return Action("reimage", desired, own)
@@ -101,5 +105,8 @@ def _plan_alive(desired: DesiredInstance, own: tuple[Container, ...], entry: Ent
 
 
 def is_unstarted(container: Container, entry: Entry) -> bool:
-    """Whether an ended container was renamed for its generation but not started for it yet: a crash fell in between."""
+    """Return whether an ended container was renamed for its generation but not started yet.
+
+    A crash came in between.
+    """
     return entry.starting == container.generation and entry.started_from == container.started_at

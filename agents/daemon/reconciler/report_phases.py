@@ -1,4 +1,4 @@
-"""From what is seen to what is reported: one pure function per row."""
+"""Conversion of observations into rows of the report, one pure function per row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,18 +29,21 @@ def by_instance(containers: Iterable[Container]) -> dict[str, list[Container]]:
 
 
 def remembered(entries: Mapping[str, Entry], own: Mapping[str, Sequence[Container]]) -> frozenset[str]:
-    """Before the first answer of a boot: whatever the engine and the journal know and nobody declared gone or unknown."""
+    """Return the instances that the engine or the journal knows, for reports before a boot's first answer.
+
+    Instances declared gone or unknown are left out.
+    """
     known = ((key, entries.get(key, Entry())) for key in {*entries, *own})
     return frozenset(key for key, entry in known if entry.run != "gone" and not entry.quarantined)
 
 
 @dataclass(frozen=True)
 class View:
-    """The engine as last seen."""
+    """The engine as it was last observed."""
 
     containers: list[Container]
     seen_at: float  # when the engine was asked
-    age_s: float = 0.0  # since it last answered; 0 when it just did
+    age_s: float = 0.0  # since it last answered; 0 if it just did
 
 
 def row_of(
@@ -51,7 +54,7 @@ def row_of(
     busy: Busy | None = None,
     sample: InstanceSample | None = None,
 ) -> ObservedInstance:
-    """The row of one instance; `busy` is the phase and the sentence of the work now going on for it."""
+    """Return the row of one instance; `busy` is the phase and the detail of the present work on it."""
     newest = max(own, key=lambda item: item.generation, default=None)
     phase, generation, code, detail = _judge(entry, newest, own)
     if busy is not None:
@@ -107,13 +110,20 @@ def _judge_running(entry: Entry, newest: Container) -> tuple[Phase, int, str, st
 
 
 def _is_another_run(entry: Entry, container: Container) -> bool:
-    """Whether it is not the run that passed the test: someone ended that one and started the container again."""
+    """Return whether this is another run than the one that passed the acceptance test.
+
+    Somebody ended that one and started the container again.
+    """
     passed = entry.accepted == container.generation and entry.accepted_run
     return bool(passed) and entry.accepted_run != container.started_at
 
 
 def _why_ended(container: Container, ended_by: EndedBy) -> tuple[str, str]:
-    """Who ended it comes before lack of memory: the engine's mark stays on a container that has long got over it."""
+    """Return code and sentence for the end of a run.
+
+    Who ended it takes precedence over lack of memory: the engine's mark stays on a container that has long
+    recovered.
+    """
     if ended_by == "host":
         return "killed", KILLED
     if ended_by == "engine":
@@ -124,7 +134,7 @@ def _why_ended(container: Container, ended_by: EndedBy) -> tuple[str, str]:
 
 
 def unvouched(row: ObservedInstance) -> ObservedInstance:
-    """The row of an instance while the engine does not answer."""
+    """Return the row of an instance while the engine does not answer."""
     return ObservedInstance(
         id=row.id,
         generation=row.generation,
@@ -136,7 +146,7 @@ def unvouched(row: ObservedInstance) -> ObservedInstance:
 
 
 def gist_of(report: Report) -> tuple[Any, ...]:
-    """What makes a report worth sending before its time."""
+    """Return the part of a report whose change makes it worth sending ahead of time."""
     rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
     tested = report.self_test.id if report.self_test else ""
     beside = tuple((o.id, o.phase, o.done_bytes // STEP_BYTES, o.detail) for o in report.operations)

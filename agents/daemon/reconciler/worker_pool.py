@@ -1,4 +1,4 @@
-"""Who works on what: at most one job for each instance, begun, cancelled, overtaken and tried again."""
+"""Runs planned actions, at most one per instance, with cancellation and exponential back-off."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ LONGEST_RETRY = 30.0
 
 
 class WorkerPool:
-    """`inline` carries actions out in the caller's own thread: for a runtime whose calls return at once."""
+    """Pool of jobs. `inline` runs actions in the caller's own thread, for runtimes whose calls are instant."""
 
     def __init__(self, steps: ActionExecutor, journal: Journal, *, inline: bool, changed: Callable[[bool], None]) -> None:
         self._steps = steps
@@ -28,20 +28,23 @@ class WorkerPool:
         self._changed = changed
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
-        self._ended: dict[str, tuple[float, Busy | None]] = {}  # when the last job ended, and its last words
+        self._ended: dict[str, tuple[float, Busy | None]] = {}  # when the last job ended, and its last phase
         self._tries: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._absent: set[str] = set()
 
     @property
     def absent(self) -> frozenset[str]:
-        """Removed by this crew, and proven gone."""
+        """Return the instances that were removed here and are proven to be gone."""
         with self._lock:
             return frozenset(self._absent)
 
     def busy(self, seen_at: float) -> dict[str, Busy]:
-        """What is being done, or was until after the engine was last looked at: an older view does not show its outcome,
-        and a container that passed its test but is not in the view yet would look as if it had vanished."""
+        """Return the phase of present work, and of work that ended since the engine was last observed.
+
+        An older view does not show that work's outcome: a container that passed its test but is not in the view yet
+        would look as if it had vanished.
+        """
         with self._lock:
             words = {instance: last for instance, (at, last) in self._ended.items() if at >= seen_at}
             words.update({instance: job.busy for instance, job in self._jobs.items()})
@@ -57,7 +60,7 @@ class WorkerPool:
         return None if due is None else max(0.0, due - time.monotonic())
 
     def cancel_outdated(self, desired: Mapping[str, DesiredInstance]) -> None:
-        """Jobs whose instance should now be something else stop at their next step."""
+        """Cancel jobs whose instance should now be something else; they stop at their next step."""
         with self._lock:
             jobs = dict(self._jobs)
         for instance, job in jobs.items():
@@ -65,13 +68,16 @@ class WorkerPool:
                 job.cancelled.set()
 
     def forget_absent(self, named: Iterable[str]) -> None:
-        """Absence is told until the control plane no longer asks."""
+        """Forget absent instances that the control plane no longer asks for."""
         with self._lock:
             self._absent &= set(named)
 
     def begin(self, actions: Iterable[Action], seen_at: float) -> bool:
-        """Start what can start; whether anything was done in this very call. `seen_at`: when the engine was looked at for
-        this plan; it says nothing about an instance whose last job ended later."""
+        """Start the actions that can start; return whether anything was done in this very call.
+
+        `seen_at` is when the engine was observed for this plan, which says nothing about an instance whose last job
+        ended later.
+        """
         begun = [self._engage(action, seen_at) for action in actions]
         return self._inline and any(begun)
 
@@ -122,7 +128,7 @@ class WorkerPool:
 
     def _fail(self, job: Job, failure: Failed) -> None:
         if job.cancelled.is_set():
-            return  # nobody wants to know any more
+            return  # nobody is interested in the outcome any more
         logger.warning("%s %s failed: %s", job.action.kind, job.desired.id, failure)
         self._journal.note_failure(job.desired, failure.code, failure.detail)
 
@@ -137,7 +143,7 @@ class WorkerPool:
 
 
 def _passes(current: Job, action: Action) -> bool:
-    """A removal may pass a pull or a stop that hangs, never another removal."""
+    """Return whether the action may overtake a hanging pull or stop; only a removal may, and no other removal."""
     return current.action.kind != "remove" and not current.serves(action.desired) and current.overtake()
 
 

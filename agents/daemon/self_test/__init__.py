@@ -1,1 +1,1 @@
-"""The self-test of a host."""
+"""Self-test of a host."""

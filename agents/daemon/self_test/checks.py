@@ -1,6 +1,7 @@
-"""The checks of a self-test on a real host, one after the other, each with what was found and what mends it.
+"""Checks of the self-test on a real host, each with its finding and its remedy.
 
-Rates and sizes carry a value that the control plane judges: it knows the GPU models and what the market asks for.
+Rates and sizes are reported as values that the control plane evaluates: it knows the GPU models and the market's
+requirements.
 """
 
 import platform
@@ -23,9 +24,9 @@ from agents.daemon.self_test.disk_benchmark import DiskSpeed, NearlyFull, measur
 from agents.daemon.telemetry import measurements
 from agents.protocol.messages import Check, GpuFacts
 
-# `docker run --gpus` came with 19.03, control groups v2 with 20.10.
+# `docker run --gpus` came with 19.03, cgroups v2 with 20.10.
 LEAST_ENGINE: Final = (20, 10)
-# RHEL 8's: the oldest that NVIDIA's present drivers are built for.
+# That of RHEL 8, the oldest for which NVIDIA's present drivers are built.
 LEAST_KERNEL: Final = (4, 18)
 GB: Final = 1000**3
 
@@ -34,7 +35,7 @@ Held = Callable[[], frozenset[str]]
 
 @dataclass(frozen=True)
 class Bench:
-    """What a host is tested with."""
+    """Dependencies of the checks."""
 
     runtime: Runtime
     probe: GpuProbe
@@ -45,7 +46,7 @@ class Bench:
 
 
 def host_checks(bench: Bench, held: Held) -> Iterator[Check]:
-    """Every check; `held` names the GPUs that instances have or are about to get, which are left in peace."""
+    """Yield all checks; GPUs in `held`, which instances have or are about to get, are left alone."""
     yield _engine(bench.runtime)
     yield _kernel()
     yield _root_limit(bench.runtime)
@@ -85,7 +86,7 @@ def _kernel() -> Check:
 
 
 def _root_limit(runtime: Runtime) -> Check:
-    """Which way this host bounds what a renter writes beside the data disk."""
+    """Check how this host limits what a renter writes outside of the data disk."""
     limited = runtime.root_limit() == "disk"
     return Check(
         id="root_limit",
@@ -99,7 +100,7 @@ def _root_limit(runtime: Runtime) -> Check:
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """(20, 10, 24) for "20.10.24+dfsg1"; nothing for what does not begin with a number."""
+    """Return (20, 10, 24) for "20.10.24+dfsg1"; an empty tuple for a text that starts with no number."""
     found = re.match(r"\d+(\.\d+)*", text)
     return tuple(map(int, found.group().split("."))) if found else ()
 
@@ -113,7 +114,7 @@ def _present(gpus: list[GpuFacts]) -> Check:
     broken = "; ".join(f"{gpu.uuid}: {gpu.detail}" for gpu in gpus if not gpu.healthy)
     return Check(
         id="gpu_present",
-        passed=False if broken else None,  # whether these are all that it has is for the control plane to say
+        passed=False if broken else None,  # only the control plane knows how many GPUs the host should have
         actual=broken or f"{len(fit)} found",
         value=float(len(fit)),
         required="every GPU answers",
@@ -147,7 +148,7 @@ def _one_gpu(bench: Bench, gpu: GpuFacts, held: Held) -> Iterator[Check]:
 
 
 def _of(gpu: GpuFacts, name: str, **rest: object) -> Check:
-    return replace(Check(id=name, gpu=gpu.uuid), **rest)  # type: ignore[arg-type]  # fields of Check
+    return replace(Check(id=name, gpu=gpu.uuid), **rest)  # type: ignore[arg-type] # fields of Check
 
 
 def _exclusive(probe: GpuProbe, gpu: GpuFacts) -> Check:
@@ -165,7 +166,7 @@ def _exclusive(probe: GpuProbe, gpu: GpuFacts) -> Check:
 
 
 def _by_nvml(probe: GpuProbe, gpu: GpuFacts, why: str) -> Check:
-    """The fallback without CUDA: what the cores could do at their highest clock. It proves nothing, and says so."""
+    """Return the finding without CUDA: the rate by cores and highest clock, marked as not measured."""
     rated = probe.rated_tflops(gpu.uuid)
     nominal = "no figure" if rated is None else f"{rated:.1f} TFLOPS nominal"
     return _of(
@@ -177,7 +178,7 @@ def _by_nvml(probe: GpuProbe, gpu: GpuFacts, why: str) -> Check:
 
 
 def _burnt(gpu: GpuFacts, burnt: Burnt) -> Iterator[Check]:
-    whole = burnt.asked_mib - burnt.proven_mib < CHUNK // MIB  # less than a chunk is left over
+    whole = burnt.asked_mib - burnt.proven_mib < CHUNK // MIB  # less than one chunk is left over
     size = burnt.total_mib if whole else burnt.proven_mib
     proof = f"{size} MiB; {burnt.proven_mib} MiB written and read back"
     yield _of(gpu, "gpu_memory", passed=None if whole else False, value=float(size), unit="MiB", actual=proof)
@@ -187,7 +188,7 @@ def _burnt(gpu: GpuFacts, burnt: Burnt) -> Iterator[Check]:
 
 
 def simulated_gpu(gpu: GpuFacts, tflops: float) -> Iterator[Check]:
-    """What a GPU that does not exist would have shown, marked so."""
+    """Yield plausible findings for a simulated GPU, marked as simulated."""
     made_up = replace(Check(id="", gpu=gpu.uuid, simulated=True), required="", unit="")
     none = "Simulated: no program of others"
     yield replace(made_up, id="gpu_exclusive", passed=True, value=0.0, actual=none)

@@ -1,6 +1,6 @@
-"""How fast the agent's disk is: a bounded file written and read past the kernel's cache, in order and at random.
+"""Speed of the agent's disk, measured with a file of limited size, bypassing the page cache.
 
-The file has no name from its first moment on, so that nothing of it stays behind, whatever ends the agent.
+The file is deleted as soon as it is open, so that nothing of it remains, however the agent ends.
 """
 
 import errno
@@ -32,8 +32,11 @@ class NearlyFull(Exception):
 
 @dataclass(frozen=True)
 class DiskSpeed:
-    """Sequential MB/s in blocks of 1 MiB, random operations a second in pages of 4 KiB one at a time. `direct`: past the
-    kernel's cache; where the file system cannot do that, the cache was emptied instead."""
+    """Result of the benchmark.
+
+    Sequential MB/s in blocks of 1 MiB; random operations per second in pages of 4 KiB, one at a time. `direct`: the
+    page cache was bypassed; where the file system does not support that, the cache was emptied instead.
+    """
 
     read_mbps: float
     write_mbps: float
@@ -43,12 +46,17 @@ class DiskSpeed:
 
 
 def measure_disk(folder: Path, *, size: int = SIZE, clock: Callable[[], float] = time.monotonic) -> DiskSpeed:
-    """Takes at most about ten seconds. Raises NearlyFull, or OSError where the disk fails."""
+    """Measure the disk; takes about ten seconds at most.
+
+    Raises:
+        NearlyFull: The disk has too little room.
+        OSError: The disk fails.
+    """
     room = shutil.disk_usage(folder)
     if room.free < max(KEPT_FREE, KEPT_SHARE * room.total) + size:
         raise NearlyFull(f"{room.free // 1000**3} GB of {room.total // 1000**3} GB are free")
     with _scratch(folder) as (file, direct), mmap.mmap(-1, BLOCK) as memory:
-        memory.write(os.urandom(BLOCK))  # nothing that a file system could compress
+        memory.write(os.urandom(BLOCK))  # incompressible for any file system
         with memoryview(memory) as block, block[:PAGE] as page:
             written, write_mbps = _sequential(lambda at: os.pwritev(file, [block], at), size, lambda: os.fsync(file), clock)
             _forget(file)
@@ -85,14 +93,14 @@ def _open(path: Path) -> tuple[int, bool]:
 
 
 def _forget(file: int) -> None:
-    """Drop what the kernel keeps of the file, where it was not bypassed."""
+    """Drop the file's pages from the page cache, in case it was not bypassed."""
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _sequential(
     move: Callable[[int], int], size: int, settle: Callable[[], None], clock: Callable[[], float]
 ) -> tuple[int, float]:
-    """(bytes moved, MB/s), for at most SEQUENTIAL_SECONDS and `settle`."""
+    """Return (bytes moved, MB/s) of at most SEQUENTIAL_SECONDS and the time of `settle`."""
     begun, moved = clock(), 0
     while moved < size and clock() - begun < SEQUENTIAL_SECONDS:
         moved += move(moved)
@@ -104,7 +112,7 @@ def _random(move: Callable[[int], int], size: int, settle: Callable[[], None], c
     pages = max(1, size // PAGE)
     begun, count = clock(), 0
     while clock() - begun < RANDOM_SECONDS:
-        move(random.randrange(pages) * PAGE)  # noqa: S311 where a page lies is no secret
+        move(random.randrange(pages) * PAGE)  # noqa: S311 the position of a page is no secret
         count += 1
     settle()
     return count / max(clock() - begun, 1e-9)

@@ -1,4 +1,4 @@
-"""The self-test that the control plane asked for: made beside the loop, once, and told until it is no longer asked for."""
+"""Runs the self-test that the control plane requests, once, in a thread, and keeps its result."""
 
 import logging
 import threading
@@ -12,14 +12,14 @@ from agents.protocol.messages import Check, SelfTestResult
 logger = logging.getLogger(__name__)
 
 DEADLINE_SECONDS: Final = 240.0  # the control plane gives up after 15 minutes
-HUNG_SECONDS: Final = 60.0  # a check that takes this much longer is not waited for
+HUNG_SECONDS: Final = 60.0  # a check that takes this much longer is not awaited
 
 Checks = Callable[[Callable[[], frozenset[str]]], Iterator[Check]]
 
 
 @dataclass
 class _Run:
-    """One self-test under way or over; `seconds` once it is over."""
+    """One self-test, running or ended; `seconds` is set once it has ended."""
 
     id: str
     begun: float
@@ -29,7 +29,7 @@ class _Run:
 
 
 class SelfTester:
-    """Makes at most one self-test at a time. `ask` and `result` belong to the loop's thread."""
+    """Runs at most one self-test at a time. `ask` and `result` belong to the loop's thread."""
 
     def __init__(
         self,
@@ -47,12 +47,15 @@ class SelfTester:
         self._thread: threading.Thread | None = None
 
     def ask(self, wanted: str, held: Callable[[], frozenset[str]]) -> None:
-        """What the desired state names now: a new self-test to make, the one at hand, or none ("")."""
+        """Start the self-test that the desired state names, unless it is running; cancel any other.
+
+        `wanted` is "" if none is requested.
+        """
         if self._run is not None and self._run.id != wanted:
             self._run.cancelled.set()
             self._run = None
         if not wanted or self._run is not None or self.at_work():
-            return  # one that is still breaking off: the next exchange asks again
+            return  # the former one is still stopping: the next sync asks again
         run = self._run = _Run(wanted, self._clock())
         logger.info("self-test %s begins", wanted)
         if self._inline:
@@ -62,7 +65,7 @@ class SelfTester:
             self._thread.start()
 
     def cancel(self) -> None:
-        """End after the check at hand; from any thread."""
+        """End after the present check; may be called from any thread."""
         if self._run is not None:
             self._run.cancelled.set()
 
@@ -70,7 +73,10 @@ class SelfTester:
         return self._thread is not None and self._thread.is_alive()
 
     def result(self) -> SelfTestResult | None:
-        """None while there is none. A check that hangs for good does not keep the others back."""
+        """Return the result, None while there is none.
+
+        If a check hangs for good, the result has the checks before it.
+        """
         run = self._run
         if run is None:
             return None

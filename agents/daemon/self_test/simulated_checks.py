@@ -1,4 +1,4 @@
-"""The self-test of a host that does not exist: plausible findings, each of which says that it was made up."""
+"""Self-test of a simulated host: plausible findings, each marked as simulated."""
 
 import random
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from agents.daemon.self_test.disk_benchmark import DiskSpeed
 from agents.daemon.telemetry.host_facts import SIMULATED_DISK_GB
 from agents.protocol.messages import Check
 
-_NOISE = 0.04  # between two runs of the same host
+_NOISE = 0.04  # relative difference between two runs of the same host
 
 
 def simulated_checks(runtime: Runtime, probe: GpuProbe, state: Path, seed: str) -> Iterator[Check]:
-    """The same host is about as fast at every run."""
+    """Yield the checks; the same host gets similar results at every run."""
     gpus = probe.facts()
     yield _made_up("engine_version", runtime.version())
     yield _made_up("kernel", "a kernel that is new enough")

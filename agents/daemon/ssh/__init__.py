@@ -1,1 +1,1 @@
-"""The SSH server for images without one."""
+"""SSH server of the agent, for images without one."""

@@ -1,4 +1,4 @@
-"""SSH as the bridge speaks it: who gets in, and what a connection may ask for once it is in."""
+"""Authentication of SSH connections, and what a connection may request."""
 
 import asyncio
 import logging
@@ -25,14 +25,14 @@ LOGIN_S: Final = 30.0
 TRIES: Final = 6
 WRONG_PAUSE_S: Final = 0.5
 ALIVE_EVERY_S: Final = 60.0
-CHANNELS_AT_ONCE: Final = 128  # of one instance: what each may keep waiting is this machine's memory
+CHANNELS_AT_ONCE: Final = 128  # of one instance: what each may buffer is this machine's memory
 WINDOW: Final = 1024 * 1024
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What lets a client in at the moment."""
+    """Credentials that admit a client at the moment."""
 
     keys: frozenset[bytes] = frozenset()
     password_hash: str = ""
@@ -46,7 +46,7 @@ class Room:
     doorway: Inside
     spawn: Spawn
     current: Callable[[], Pass]
-    hashing: Executor  # a password costs 16 MiB and 50 ms, so few at once
+    hashing: Executor  # few at a time: a password check takes 16 MiB and 50 ms
     channels: int = 0
 
     def enter(self) -> bool:
@@ -60,8 +60,10 @@ class Room:
 
 
 class Visitor(asyncssh.SSHServer):
-    """One connection. Agent forwarding, X11 and listening on the renter's behalf are refused by the library's own defaults
-    and by `options_of`."""
+    """One SSH connection.
+
+    Agent forwarding, X11 and remote port forwarding are refused by the library's defaults and by `options_of`.
+    """
 
     def __init__(self, room: Room, peer: tuple[str, int], arrived: Callable[[], None]) -> None:
         self._room = room
@@ -117,7 +119,7 @@ class Visitor(asyncssh.SSHServer):
         return self._forward(dest_port)
 
     async def _forward(self, port: int) -> Any:
-        """A connection inside the container's own network."""
+        """Open a connection inside the container's own network."""
         if not self._room.enter():
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many connections lead into this instance.")
         with ExitStack() as otherwise:
@@ -140,7 +142,7 @@ class _Forwarded(SSHForwarder):
         self._ended: Callable[[], None] | None = ended
 
     def eof_received(self) -> bool:
-        """The client has said all. Where the program had too, neither the library nor the event loop would end it."""
+        """Close the connection if both sides have ended; neither the library nor the event loop would do so."""
         goes_on = super().eof_received()
         if not goes_on:
             self.close()
@@ -174,6 +176,6 @@ async def options_of(host_key: asyncssh.SSHKey, visitor: Callable[[], Visitor]) 
 
 
 def peer_of(wire: socket.socket) -> tuple[str, int]:
-    """Who is at the other end; this machine itself for what came by a tunnel."""
+    """Return the peer's address; this machine's own for connections through a tunnel."""
     found = wire.getpeername() if wire.family in (socket.AF_INET, socket.AF_INET6) else ()
     return (str(found[0]), int(found[1])) if found else ("127.0.0.1", 0)

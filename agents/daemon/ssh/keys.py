@@ -1,4 +1,4 @@
-"""What proves the bridge to its clients, and its clients to the bridge: host keys, the renters' keys, root's password."""
+"""Host keys of the agent's SSH server, renters' public keys, and root's password."""
 
 import hashlib
 import hmac
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 _ITOA64: Final = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SCRYPT: Final = re.compile(r"\$7\$(?P<n>.)(?P<r>.{5})(?P<p>.{5})(?P<salt>[^$]*)\$(?P<key>.+)")
 _KEY_BYTES: Final = 32
-_HIGHEST_LOG2_N: Final = 16  # 64 MiB at the usual block size: more is no password of ours
+_HIGHEST_LOG2_N: Final = 16  # 64 MiB at the usual block size: a larger value is no password of ours
 _HIGHEST_R, _HIGHEST_P = 8, 4
 
 
 class HostKeys:
-    """One key an instance, the same for its whole life on this host, in files that root alone reads."""
+    """One host key per instance, unchanged for its life on this host, in files that only root can read."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -41,13 +41,13 @@ class HostKeys:
         return ["host key"] if (self._root / instance).exists() else []
 
     def _make(self, path: Path) -> None:
-        """Whole or not at all: half a key would be another identity after the next start."""
+        """Write a key atomically: half a key would be another identity after the next start."""
         fresh = asyncssh.generate_private_key("ssh-ed25519").export_private_key()
         write_whole(path, fresh, spare=path.with_name(f".{path.name}"))
 
 
 def known_keys(lines: Iterable[str]) -> frozenset[bytes]:
-    """The keys of these lines, in the form in which a client shows them. A line that is none lets nobody in."""
+    """Return the public keys in these lines, in the form that clients present; invalid lines are skipped."""
     found = set()
     for line in lines:
         try:
@@ -58,7 +58,7 @@ def known_keys(lines: Iterable[str]) -> frozenset[bytes]:
 
 
 def is_password(word: str, hashed: str) -> bool:
-    """Whether it is the one that was hashed, in the form `$7$` (scrypt) of crypt(3)."""
+    """Return whether the word has this hash, in the form `$7$` (scrypt) of crypt(3)."""
     found = _SCRYPT.fullmatch(hashed)
     if found is None:
         return False
@@ -73,7 +73,7 @@ def is_password(word: str, hashed: str) -> bool:
 
 
 def _number(digits: str) -> int:
-    """The lowest six bits first; -1 for what is none."""
+    """Decode a number, lowest six bits first; -1 if it is malformed."""
     return sum(_ITOA64.find(digit) << 6 * place for place, digit in enumerate(digits)) if set(digits) <= set(_ITOA64) else -1
 
 

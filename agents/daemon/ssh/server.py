@@ -1,6 +1,6 @@
-"""Real SSH into real containers: a port for each instance whose image has no server of its own, and what comes by tunnel.
+"""SSH server for containers: one port per instance whose image has no server, and connections by tunnel.
 
-All of it runs in one thread of its own with an event loop, beside that of the streams.
+It runs in a thread of its own with an event loop, separate from that of the streams.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from agents.protocol.messages import DesiredInstance
 logger = logging.getLogger(__name__)
 
 STRANGERS_AT_ONCE: Final = 24  # connections to one instance that have not logged in yet
-STRANGERS_FROM_ONE: Final = 8  # and from one address, so that nobody keeps everybody else out
+STRANGERS_FROM_ONE: Final = 8  # and those from one address, so that nobody can keep all others out
 GUESTS_AT_ONCE: Final = 64
 AGAIN_S: Final = 1.0
 FOLLOW_S: Final = 10.0
@@ -51,23 +51,23 @@ class _Guest:
 
 @dataclass(eq=False)
 class _Open:
-    """One instance that can be entered."""
+    """One instance that accepts connections."""
 
     door: Door
     entry: Pass
     room: Room
     host_key: asyncssh.SSHKey
     listener: socket.socket | None = None
-    is_late: bool = False  # the port was not free at first
+    is_late: bool = False  # the port was in use at first
     accepting: asyncio.Task[None] | None = None
     guests: set[_Guest] = field(default_factory=set)
 
 
 class LiveBridge:
-    """`listen` is the address on which ports are published; None where nobody could reach them."""
+    """SSH server. `listen` is the address to publish ports on, None where they would be unreachable."""
 
     def __init__(self, doorway: Inside, keys: HostKeys, listen: str | None) -> None:
-        logging.getLogger("asyncssh").setLevel(logging.ERROR)  # it would tell what renters type
+        logging.getLogger("asyncssh").setLevel(logging.ERROR)  # it would log what renters type
         self._doorway = doorway
         self._keys = keys
         self._listen = listen
@@ -83,7 +83,10 @@ class LiveBridge:
     # -- for other threads
 
     def follow(self, wanted: Iterable[DesiredInstance]) -> None:
-        """What is closed is closed when this returns: the port may be wanted by the container that comes next."""
+        """Open and close ports as these instances require.
+
+        A closed port is free when this returns: the next container may need it.
+        """
         doors = doors_of(wanted)
         if doors == self._doors and all(self.answers(instance) for instance in doors):
             return
@@ -93,7 +96,7 @@ class LiveBridge:
         work = asyncio.run_coroutine_threadsafe(self._arrange(), self._begin())
         try:
             work.result(FOLLOW_S)
-        except Exception:  # the next exchange tries again
+        except Exception:  # the next sync tries again
             logger.exception("the bridge for SSH could not be arranged")
 
     def answers(self, instance: str) -> bool:
@@ -105,7 +108,7 @@ class LiveBridge:
         return 0 if found is None else sum(guest.logged_in for guest in list(found.guests))
 
     def connection(self, instance: str) -> socket.socket | None:
-        """A connection to the SSH of an instance that needs the bridge, as one from outside; None for any other."""
+        """Return a connection to an instance's SSH, like one from outside; None if the agent does not serve it."""
         loop = self._loop
         if loop is None or instance not in self._open:
             return None
@@ -120,7 +123,7 @@ class LiveBridge:
         return self._keys.leftovers(instance)
 
     def stop(self) -> None:
-        """Ends every connection. What runs in containers hears that its line is cut, if there is time for it."""
+        """End all connections; programs in containers get SIGHUP if there is time."""
         with self._starting:
             if self._loop is not None and self._thread is not None and self._thread.is_alive():
                 self._loop.call_soon_threadsafe(self._loop.create_task, self._end())
@@ -138,9 +141,9 @@ class LiveBridge:
     # -- in the thread of its own
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        # A port in one container that takes its time must not hold up everybody's.
+        # A slow port in one container must not delay the others.
         loop.set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="bridge"))
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which cancels and awaits whatever is left at its end
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # it cancels and awaits all remaining tasks at its end
             runner.run(self._live())
 
     async def _live(self) -> None:
@@ -156,7 +159,7 @@ class LiveBridge:
             self._over.set()
 
     async def _arrange(self) -> None:
-        """Make what is open equal to what should be."""
+        """Make the open instances equal to the wanted ones."""
         doors = self._doors
         for instance in [key for key, own in self._open.items() if key not in doors or doors[key].port != own.door.port]:
             await self._shut(self._open.pop(instance))
@@ -164,7 +167,7 @@ class LiveBridge:
             own = self._open.get(instance)
             if own is None:
                 own = self._open[instance] = self._opened(instance, door)
-                self._spawn(tell(self._doorway, instance, "HUP"))  # what an earlier run of this agent left behind
+                self._spawn(tell(self._doorway, instance, "HUP"))  # what an earlier run of this agent left
             elif own.door != door:
                 own.door, own.entry = door, _entry(door)
                 await self._cut_off(own, partial(_is_shut_out, door))
@@ -201,14 +204,14 @@ class LiveBridge:
         while True:
             try:
                 wire, _ = await loop.sock_accept(listener)
-            except OSError as error:  # too many open files, for one
+            except OSError as error:  # too many open files, for example
                 logger.warning("SSH of %s: %s", instance, error)
                 await asyncio.sleep(AGAIN_S)
                 continue
             self._admit(instance, wire, False)
 
     def _admit(self, instance: str, wire: socket.socket, by_tunnel: bool) -> None:
-        """Begin to talk, unless the address is not allowed or too many are there already: then nothing is said at all."""
+        """Accept a connection, or close it silently if the address is not allowed or too many are open."""
         own = self._open.get(instance)
         try:
             guest = _Guest(wire, peer_of(wire), by_tunnel)
@@ -220,10 +223,10 @@ class LiveBridge:
             return
         own.guests.add(guest)
         guest.task = asyncio.create_task(self._host(own, guest))
-        guest.task.add_done_callback(partial(_left, own, guest))  # not a `finally`: it may be cancelled before it begins
+        guest.task.add_done_callback(partial(_left, own, guest))  # not in a `finally`, since the task may be cancelled before it starts
 
     async def _host(self, own: _Open, guest: _Guest) -> None:
-        """One connection, from its first byte to its last."""
+        """Serve one connection from start to end."""
 
         def arrived() -> None:
             guest.logged_in = True
@@ -233,8 +236,8 @@ class LiveBridge:
             guest.conn = await asyncssh.run_server(guest.wire, options=options)
             await guest.conn.wait_closed()
         except (OSError, asyncssh.Error):
-            pass  # whoever it was did not log in, or left
-        except Exception:  # one connection's trouble is no other's
+            pass  # the client did not log in, or left
+        except Exception:  # an error in one connection must not affect others
             logger.exception("a connection of SSH broke off")
 
     async def _shut(self, own: _Open) -> None:
@@ -264,7 +267,7 @@ class LiveBridge:
 
 
 class BridgedDoorway:
-    """A doorway whose port 22 leads to the bridge where an instance needs it."""
+    """Exec interface whose port 22 leads to the agent's SSH server where an instance needs it."""
 
     def __init__(self, doorway: ExecInterface, bridge: LiveBridge) -> None:
         self._doorway = doorway
@@ -297,7 +300,7 @@ def _is_shut_out(door: Door, guest: _Guest) -> bool:
 
 
 def allows(door: Door, guest: _Guest) -> bool:
-    """Who comes by a tunnel has been looked at by the relay."""
+    """Return whether the guest's address is allowed; the relay has already checked those of tunnels."""
     if guest.by_tunnel or not door.allow_from:
         return True
     with suppress(ValueError):

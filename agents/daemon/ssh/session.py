@@ -1,4 +1,4 @@
-"""One session of SSH in a container: a command, a shell or a subsystem, with a screen or without."""
+"""One SSH session in a container: a command, a shell or a subsystem, with or without a terminal."""
 
 import asyncio
 import logging
@@ -21,8 +21,8 @@ from agents.daemon.ssh.sftp_listing import Worker
 
 logger = logging.getLogger(__name__)
 
-MARK: Final = "BERTH_SSH"  # names the session to whoever looks for its first process
-NOT_BEGUN: Final = 255  # what ssh itself says of a connection that failed
+MARK: Final = "BERTH_SSH"  # identifies the session's first process
+NOT_BEGUN: Final = 255  # ssh's own exit status for a failed connection
 SIZE: Final = (80, 24)
 LARGEST: Final = 1000
 VARIABLES_AT_MOST: Final = 64
@@ -30,7 +30,7 @@ VARIABLE_LENGTH: Final = 4096
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIGNALS: Final = re.compile("ABRT|ALRM|FPE|HUP|ILL|INT|KILL|PIPE|QUIT|SEGV|TERM|USR1|USR2")
 
-# What sshd would do before it runs the renter's words: home, the instance's variables, the window's size, root's shell.
+# What sshd does before the renter's command: home, the instance's variables, the window's size, root's shell.
 ENTER: Final = """
 cd "${HOME:-/}" 2>/dev/null || cd /
 if [ -r /run/berth/env ]; then set -a; . /run/berth/env; set +a; fi
@@ -50,7 +50,7 @@ for each in /usr/lib/openssh /usr/lib/ssh /usr/libexec/openssh /usr/libexec; do
 done
 command -v sftp-server
 """
-# What the engine starts has no parent inside, and leads a group of its own.
+# Programs that the engine starts have no parent inside, and lead their own process groups.
 TELL: Final = f"""
 for folder in /proc/[0-9]*; do
   parent=
@@ -68,14 +68,14 @@ Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
 class Inside(ExecInterface, Protocol):
-    """A doorway that also starts programs of any words with a screen."""
+    """Exec interface that can also start any program with a terminal."""
 
     def screen(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Terminal:
-        """Like `command`; what the program says and hears is bytes of a terminal."""
+        """Start a program with a terminal; otherwise like `command`."""
 
 
 class Screen(Program):
-    """A program with a screen: what it says comes as it is."""
+    """A program with a terminal, whose output has no frames."""
 
     def __init__(self, terminal: Terminal, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         super().__init__(terminal, reader, writer)
@@ -97,7 +97,7 @@ class Screen(Program):
             return OUT, b""
 
     def give_end(self) -> None:
-        """A screen has no end of input: who wants out types so."""
+        """Do nothing, since a terminal has no end of input."""
 
     async def resize(self, columns: int, rows: int) -> None:
         with suppress(EngineRefused, EngineSilent, OSError):
@@ -105,7 +105,7 @@ class Screen(Program):
 
 
 class Session(SSHServerStreamSession[bytes]):
-    """What one channel of a connection asked for. `spawn` runs work that must outlive the connection."""
+    """One channel of a connection. `spawn` runs work that must outlive the connection."""
 
     def __init__(
         self, doorway: Inside, instance: str, peer: tuple[str, int], spawn: Spawn, ended: Callable[[], None]
@@ -120,7 +120,7 @@ class Session(SSHServerStreamSession[bytes]):
         self._screen: Screen | None = None
         self._gone = asyncio.Event()
 
-    # -- what the connection tells
+    # -- called by the connection
 
     def connection_made(self, chan: Any) -> None:
         super().connection_made(chan)
@@ -130,7 +130,7 @@ class Session(SSHServerStreamSession[bytes]):
         return subsystem == "sftp"
 
     def session_started(self) -> None:
-        """The library's own way would serve SFTP from this machine's files."""
+        """Start serving; the library's own method would serve SFTP from this machine's files."""
         assert self._chan is not None
         assert self._conn is not None
         stdin, stdout = SSHReader[bytes](self, self._chan), SSHWriter[bytes](self, self._chan)
@@ -162,7 +162,7 @@ class Session(SSHServerStreamSession[bytes]):
         except (EngineRefused, EngineSilent, OSError) as error:
             if not self._gone.is_set():
                 stderr.write(f"{error or type(error).__name__}\r\n".encode())
-        except Exception:  # one session's trouble is no other's
+        except Exception:  # an error in one session must not affect others
             logger.exception("a session of SSH broke off")
         if self._chan is not None and not self._gone.is_set():
             self._channel.exit(NOT_BEGUN if code is None else code)
@@ -189,7 +189,7 @@ class Session(SSHServerStreamSession[bytes]):
         columns, rows = _bounded(*self._channel.get_terminal_size()[:2])
         env |= {"TERM": kind or "dumb", "BERTH_SIZE": f"rows {rows} cols {columns}"}
         self._screen = await Screen.show(self._doorway, self._instance, words, env)
-        # The window may have changed meanwhile, and an image without stty has not heard of it at all.
+        # The window may have changed meanwhile, and an image without stty was not told its size at all.
         self._spawn(self._screen.resize(*_bounded(*self._channel.get_terminal_size()[:2])))
         return self._screen
 
@@ -202,7 +202,7 @@ class Session(SSHServerStreamSession[bytes]):
     async def _join(
         self, program: Program, stdin: SSHReader[bytes], stdout: SSHWriter[bytes], stderr: SSHWriter[bytes]
     ) -> int | None:
-        """Both ways until the program has ended, or nobody is there any more: then it hears that the line is cut."""
+        """Copy both ways until the program ends or the client leaves; then send SIGHUP to the program."""
         ways = [asyncio.create_task(_feed(stdin, program)), asyncio.create_task(self._gone.wait())]
         showing = asyncio.create_task(_show(program, stdout, stderr))
         try:
@@ -216,7 +216,7 @@ class Session(SSHServerStreamSession[bytes]):
             program.close()
 
     async def _serve_files(self) -> int:
-        """For an image without an SFTP server: plain words of its shell do the work, in the container."""
+        """Serve SFTP for an image without a server, by shell commands in the container."""
         async with Worker(self._doorway, self._instance) as worker:
             files, stdout = ContainerFiles(self._channel, worker), _Unclosed[bytes](self, self._channel)
             await run_sftp_server(files, _Paced(self, self._channel, stdout), stdout, 3)
@@ -224,7 +224,7 @@ class Session(SSHServerStreamSession[bytes]):
 
 
 class _Few(dict[bytes, bytes]):
-    """Variables that a client sends: the library would keep any number of any length in this machine's memory."""
+    """Variables that a client sends, limited in number and length, since the library keeps them all."""
 
     def __setitem__(self, key: bytes, value: bytes) -> None:
         if len(self) < VARIABLES_AT_MOST and len(key) + len(value) <= VARIABLE_LENGTH:
@@ -232,7 +232,7 @@ class _Few(dict[bytes, bytes]):
 
 
 class _Paced(SSHReader[bytes]):
-    """Takes no further request while the client does not take the answers."""
+    """Reader that accepts no further request while the client does not read the answers."""
 
     def __init__(self, session: SSHServerStreamSession[bytes], channel: Any, answers: SSHWriter[bytes]) -> None:
         super().__init__(session, channel)
@@ -244,7 +244,7 @@ class _Paced(SSHReader[bytes]):
 
 
 class _Unclosed(SSHWriter[AnyStr]):
-    """The library closes it at the end, before anybody could say how it ended."""
+    """Writer that ignores the library's final close, which would come before the exit status is sent."""
 
     def close(self) -> None:
         return None
@@ -259,7 +259,7 @@ async def _feed(stdin: SSHReader[bytes], program: Program) -> None:
 
 
 async def _show(program: Program, stdout: SSHWriter[bytes], stderr: SSHWriter[bytes]) -> bool:
-    """Whether all of it was said; False when nobody listened any more."""
+    """Copy the program's output to the client; return False if the client left before its end."""
     try:
         while (found := await program.piece())[1]:
             writer = stderr if found[0] == ERR else stdout
@@ -271,7 +271,7 @@ async def _show(program: Program, stdout: SSHWriter[bytes], stderr: SSHWriter[by
 
 
 async def said(doorway: ExecInterface, instance: str, script: str, env: Mapping[str, str] | None = None) -> str:
-    """What a short script prints in the container."""
+    """Return the output of a short script in the container."""
     program = await Program.start(doorway, instance, ["/bin/sh", "-c", script], env or {})
     found = b""
     try:
@@ -284,7 +284,7 @@ async def said(doorway: ExecInterface, instance: str, script: str, env: Mapping[
 
 
 async def tell(doorway: ExecInterface, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()) -> None:
-    """Signal the first process of one session and its group, or of all but those to keep. Best effort: it may have ended."""
+    """Signal the process group of one session, or of all but those to keep; best effort, it may have ended."""
     with suppress(EngineRefused, EngineSilent, OSError):
         await said(doorway, instance, TELL, {"SIGNAL": signal, "ONLY": only, "KEEP": " ".join(keep)})
 

@@ -1,7 +1,7 @@
-"""SFTP for images without a server for it: each request becomes plain words of the container's shell.
+"""SFTP for images without a server for it: each request becomes a shell command in the container.
 
-asyncssh's own server reads and writes the machine that it runs on, so every request is answered here; a test sees to it that
-none is left to it.
+asyncssh's own server reads and writes the machine that it runs on. So every request is handled here; a test checks
+that none is left to it.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ from asyncssh.sftp import SFTPAttrs, SFTPName, SFTPServer, SFTPVFSAttrs
 from agents.daemon.ssh.sftp_handles import OpenFile
 from agents.daemon.ssh.sftp_listing import NotDone, Worker, quoted
 
-SEVERAL: Final = b"200"  # names of a folder that are looked at together
+SEVERAL: Final = b"200"  # names of a folder that are handled together
 FORMAT: Final = b"'%f %s %u %g %X %Y'"
 _ROW: Final = re.compile(rb"\./([^/]+)/([0-9a-f]+ \d+ \d+ \d+ -?\d+ -?\d+)\n")
 _WORDS: Final = (
@@ -31,7 +31,7 @@ _WORDS: Final = (
 
 
 class ContainerFiles(SFTPServer):
-    """The files of one container."""
+    """Files of one container."""
 
     def __init__(self, channel: Any, worker: Worker) -> None:
         super().__init__(channel)
@@ -61,14 +61,14 @@ class ContainerFiles(SFTPServer):
         place = self._place(path or b".")
         try:
             return (await self._worker.run(b"readlink -f " + quoted(place))).removesuffix(b"\n")
-        except NotDone:  # not there yet, perhaps to be made
+        except NotDone:  # it does not exist yet, and may be about to be made
             return posixpath.normpath(place)
 
     async def _run(self, script: bytes) -> bytes:
         with _in_words():
             return await self._worker.run(script)
 
-    # -- what is there
+    # -- queries
 
     async def stat(self, path: bytes) -> SFTPAttrs:
         return attributes(await self._run(b"stat -L -c %s %s" % (FORMAT, self._quoted(path))))
@@ -136,7 +136,7 @@ class ContainerFiles(SFTPServer):
     async def lsetstat(self, path: bytes, attrs: SFTPAttrs) -> None:
         found = await self.lstat(path)
         if stat.S_ISLNK(found.permissions or 0):
-            return  # a link's own mode and times are nobody's concern
+            return  # a link's own mode and times do not matter
         await self.setstat(path, attrs)
 
     async def fsetstat(self, file_obj: object, attrs: SFTPAttrs) -> None:
@@ -160,7 +160,7 @@ class ContainerFiles(SFTPServer):
 
     async def posix_rename(self, oldpath: bytes, newpath: bytes) -> None:
         old, new = self._quoted(oldpath), self._quoted(newpath)
-        # Into a folder of that name `mv` would put it.
+        # `mv` would move it into an existing folder of that name
         there = b"if [ -d %s ] && [ ! -L %s ]; then rmdir %s; fi && mv -f %s %s"
         await self._run(there % (new, new, new, old, new))
 
@@ -176,7 +176,7 @@ class ContainerFiles(SFTPServer):
         place = self._place(path)
         where = quoted(place)
         if not pflags & asyncssh.FXF_WRITE:
-            # A folder can be opened too; nothing would come of it.
+            # a folder can be opened too, but not read
             await self._run(b"if [ -d %s ]; then echo Is a directory; false; else true <%s; fi" % (where, where))
             return OpenFile(self._worker, place)
         await self._run(self._opening(where, pflags, attrs))
@@ -218,7 +218,7 @@ class ContainerFiles(SFTPServer):
 
     @staticmethod
     async def _settled(file_obj: object) -> bytes:
-        """The path of a file in which all is that was written."""
+        """Flush an open file and return its path."""
         found = opened(file_obj)
         with _in_words():
             await found.settle()
@@ -236,7 +236,7 @@ class ContainerFiles(SFTPServer):
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """What the container could not do, in SFTP's words."""
+    """Convert the container's errors into SFTP's."""
     try:
         yield
     except NotDone as error:
@@ -250,7 +250,7 @@ def opened(file_obj: object) -> OpenFile:
 
 
 def attributes(row: bytes) -> SFTPAttrs:
-    """Of a line in FORMAT."""
+    """Parse a line in FORMAT."""
     mode, size, uid, gid, read_at, changed_at = row.split()
     return SFTPAttrs(
         permissions=int(mode, 16), size=int(size), uid=int(uid), gid=int(gid), atime=int(read_at), mtime=int(changed_at)
@@ -258,7 +258,7 @@ def attributes(row: bytes) -> SFTPAttrs:
 
 
 def told(error: NotDone) -> asyncssh.SFTPError:
-    """In SFTP's words."""
+    """Convert an error of the container into SFTP's."""
     text = str(error)
     for words, kind in _WORDS:
         if words in text.lower():

@@ -1,4 +1,4 @@
-"""An open file of a container: a small one by the shell that is there, a large one by a program that goes on where it is."""
+"""Open files of a container: small ones through its shell, large ones through a program of their own."""
 
 import asyncio
 from typing import Final
@@ -7,29 +7,29 @@ from agents.daemon.engine.exec_stream import ERR, Program
 from agents.daemon.ssh.sftp_listing import READ, WRITE, NotDone, Worker, quoted
 
 SMALL: Final = 128 * 1024
-PART: Final = 256 * 1024  # a client may ask for gigabytes at once; less is a lawful answer
+PART: Final = 256 * 1024  # a client may request gigabytes at once; a shorter answer is allowed
 COMPLAINT: Final = 300
 
 
 class OpenFile:
-    """What is written in a row is kept until it is much, and then goes by a program of its own. Raises NotDone."""
+    """An open file; consecutive writes are buffered, and large ones stream to a program. Raises NotDone."""
 
     def __init__(self, worker: Worker, path: bytes, *, append: bool = False) -> None:
         self.path = path
         self._worker = worker
         self._append = append
         self._turn = asyncio.Lock()
-        self._whole: bytes | None = None  # of a small file that is read
+        self._whole: bytes | None = None  # content of a small file that is being read
         self._reading: Program | None = None
-        self._read_at = 0  # the place that the program has come to
-        self._ahead = bytearray()  # read, and not asked for yet
+        self._read_at = 0  # offset that the program has reached
+        self._ahead = bytearray()  # read, but not requested yet
         self._writing: Program | None = None
         self._written_at = 0
-        self._kept = bytearray()  # written, and not there yet
+        self._kept = bytearray()  # written, but not in the file yet
         self._kept_at = 0
 
     async def read(self, offset: int, size: int) -> bytes:
-        """Less than asked for is no end; nothing is."""
+        """Return up to `size` bytes; only an empty result means the end of the file."""
         async with self._turn:
             await self._settle()
             size = min(size, PART)
@@ -60,7 +60,7 @@ class OpenFile:
                 await self._write_on(first)
 
     async def settle(self) -> None:
-        """All that was written is in the file."""
+        """Flush: write everything that is buffered to the file."""
         async with self._turn:
             await self._settle()
 
@@ -90,7 +90,7 @@ class OpenFile:
         return found
 
     def _forget(self) -> None:
-        """What was read may not be so any more."""
+        """Forget what was read, since it may have changed."""
         self._whole = None
         if self._reading is not None:
             self._reading.close()
@@ -113,7 +113,11 @@ class OpenFile:
 
 
 async def finish(program: Program) -> None:
-    """To its end. Raises what it complained of."""
+    """Close the program's input and wait for its end.
+
+    Raises:
+        NotDone: It failed; the text is its error output.
+    """
     program.give_end()
     complaint = b""
     while (found := await program.piece())[1]:

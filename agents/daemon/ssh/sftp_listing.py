@@ -1,6 +1,6 @@
-"""Files of a container through plain words of its own shell: nothing here touches a path of the host.
+"""Shell commands on a container's files; nothing here touches a path of the host.
 
-One shell in the container reads small scripts and says what came of each; larger files have programs of their own.
+One shell in the container runs small scripts one after the other; larger files get programs of their own.
 """
 
 import asyncio
@@ -14,29 +14,29 @@ from agents.daemon.engine.exec_stream import OUT, Program
 
 SAID_AT_MOST: Final = 16 * 1024 * 1024
 ENV: Final = {"LC_ALL": "C"}
-# A path travels as digits, since an argument could not hold every name.
+# A path is passed as octal digits, since an argument cannot hold every name.
 _PATH: Final = 'p=$(printf "%b." "$1"); p=${p%.}; '
-# `dd` moves the place in the file that `cat` then goes on from.
+# `dd` moves the file offset from which `cat` continues.
 READ: Final = _PATH + '{ if [ "$2" != 0 ]; then dd bs=1 skip="$2" count=0 2>/dev/null; fi; exec cat; } <"$p"'
 WRITE: Final = _PATH + '{ if [ "$2" != 0 ]; then dd bs=1 seek="$2" count=0 conv=notrunc 2>/dev/null; fi; exec cat; } 1<>"$p"'
 
 
 class NotDone(OSError):
-    """The container's own words about what could not be done."""
+    """An operation failed in the container; the text is the container's own."""
 
 
 def quoted(path: bytes) -> bytes:
-    """For a script."""
+    """Quote a path for a script."""
     return b"'" + path.replace(b"'", b"'\\''") + b"'"
 
 
 def spelled(path: bytes) -> str:
-    """For an argument: `printf %b` makes the path of it."""
+    """Encode a path for an argument, to be decoded by `printf %b`."""
     return "".join(f"\\0{byte:03o}" for byte in path)
 
 
 class Worker:
-    """A shell in the container that works off one script after the other."""
+    """A shell in the container that runs scripts one after the other."""
 
     def __init__(self, doorway: ExecInterface, instance: str) -> None:
         self._doorway = doorway
@@ -56,7 +56,11 @@ class Worker:
             self._program.close()
 
     async def run(self, script: bytes) -> bytes:
-        """What the script prints. Raises NotDone with its last words when it fails."""
+        """Run a script and return its output.
+
+        Raises:
+            NotDone: It failed; the text is the end of its output.
+        """
         async with self._turn:
             mark = os.urandom(16).hex().encode()
             line = b"( " + script + b"\n) </dev/null 2>&1; printf '\\n%s %d\\n' " + mark + b" $?\n"
@@ -80,7 +84,7 @@ class Worker:
         return said
 
     async def read_small(self, path: bytes, at_most: int) -> bytes:
-        """At most so many bytes from the file's beginning."""
+        """Return the start of a file, at most `at_most` bytes."""
         text = b"".join((await self.run(b"head -c %d <%s | base64" % (at_most, quoted(path)))).split())
         try:
             return base64.b64decode(text, validate=True)
@@ -88,12 +92,12 @@ class Worker:
             raise NotDone("the file cannot be read") from error
 
     async def write_small(self, path: bytes, offset: int, content: bytes) -> None:
-        """Into a file that is there."""
+        """Write into an existing file at an offset."""
         body = base64.encodebytes(content)
         seek = b"dd bs=1 seek=%d count=0 conv=notrunc 2>/dev/null; " % offset if offset else b""
         await self.run(b"{ %sbase64 -d <<'END'\n%sEND\n} 1<>%s" % (seek, body, quoted(path)))
 
     async def stream(self, script: str, path: bytes, offset: int) -> Program:
-        """READ or WRITE, as a program of its own."""
+        """Start READ or WRITE as a program of its own."""
         words = ["/bin/sh", "-c", script, "sh", spelled(path), str(offset)]
         return await Program.start(self._doorway, self._instance, words, ENV)

@@ -1,1 +1,1 @@
-"""Terminals, ports and files of instances, carried through the relay."""
+"""Terminals, ports and files of instances, served through the relay."""

@@ -1,4 +1,4 @@
-"""One side of a copy between two hosts, for an operator's thread: whole messages there and back through the relay."""
+"""One side of a copy between two hosts: blocking exchange of messages through the relay."""
 
 import asyncio
 import concurrent.futures
@@ -12,11 +12,11 @@ LARGEST: Final = 1024 * 1024
 
 
 class PairLost(StreamLost):
-    """The way to the other side broke, or never came about: open it again."""
+    """The connection to the other side broke or was never made; it should be opened again."""
 
 
 class PeerConnection:
-    """A line to the other side. Calls block; it belongs to one thread at a time, and `close` to any."""
+    """A connection to the other side. Calls block; one thread may use it at a time, any may call `close`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, outlet: WebSocketStream) -> None:
         self._loop = loop
@@ -24,7 +24,11 @@ class PeerConnection:
         self._frames = aiter(outlet)
 
     def send(self, piece: bytes) -> None:
-        """One message of at most LARGEST bytes; waits while the other side is slow. Raises PairLost."""
+        """Send one message of at most LARGEST bytes; waits while the other side is slow.
+
+        Raises:
+            PairLost: The connection broke.
+        """
         if len(piece) > LARGEST:
             raise ValueError(f"A message has at most {LARGEST} bytes.")
         try:
@@ -33,7 +37,11 @@ class PeerConnection:
             raise PairLost(str(error)) from error
 
     def recv(self, timeout: float = 60.0) -> bytes:
-        """The next whole message; empty when the other side has closed. Raises PairLost when none comes in time."""
+        """Return the next whole message; empty when the other side has closed.
+
+        Raises:
+            PairLost: None came in time.
+        """
         try:
             return bytes(wait_for(self._loop, self._next(), timeout))
         except TimeoutError as error:
@@ -57,7 +65,11 @@ class PeerConnection:
 
 
 async def meet(url: str, wait_s: float) -> WebSocketStream:
-    """Dial, and wait until the other side is there. Raises StreamLost."""
+    """Connect to the relay, and wait until the other side is there.
+
+    Raises:
+        StreamLost: The connection failed, or the other side did not come.
+    """
     outlet = await dial(url)
     try:
         async with asyncio.timeout(wait_s):
@@ -72,7 +84,7 @@ async def meet(url: str, wait_s: float) -> WebSocketStream:
 
 
 def wait_for(loop: asyncio.AbstractEventLoop, work: Any, timeout: float) -> Any:
-    """The outcome of a coroutine on another thread's loop."""
+    """Run a coroutine on another thread's loop and return its result."""
     asked = asyncio.run_coroutine_threadsafe(work, loop)
     try:
         return asked.result(timeout)

@@ -1,7 +1,7 @@
-"""Streams into this host's instances: one standing link to the relay, and what is dialled when it says so.
+"""Streams into this host's instances: one standing link to the relay, over which it requests them.
 
-All of it runs in one thread of its own with an event loop. Losing the link loses nothing that is open, and it comes back
-by itself with the ticket of the newest exchange.
+They run in a thread of their own with an event loop. Losing the link closes no open stream, and it is restored with
+the ticket of the newest sync.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ logger = logging.getLogger(__name__)
 SIGN_OF_LIFE_S: Final = 15.0
 FIRST_PAUSE_S: Final = 0.25
 LONGEST_PAUSE_S: Final = 15.0
-STEADY_S: Final = 30.0  # a link that held so long was a good one
+STEADY_S: Final = 30.0  # a link that lasted this long counts as good
 AT_ONCE: Final = 512
 
 
 class Refused(Exception):
-    """The relay is told no; `code` is for programs."""
+    """A stream is refused; `code` is for programs."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -47,14 +47,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Standing:
-    """What the newest exchange told about streams."""
+    """Information about streams from the newest sync."""
 
     url: str = ""
     ticket: str = ""
     key: str = ""
     tunnels: tuple[Tunnel, ...] = ()
     running: frozenset[str] = frozenset()
-    clock_ahead_s: float = 0.0  # of the control plane's clock before this machine's monotonic one
+    clock_ahead_s: float = 0.0  # difference of the control plane's clock to this machine's monotonic one
 
     def now(self) -> float:
         return time.monotonic() + self.clock_ahead_s
@@ -62,7 +62,7 @@ class Standing:
 
 @dataclass
 class _Use:
-    """Which grants were used, until they end, and how many streams lead into each instance."""
+    """Used grants, until they expire, and the number of streams into each instance."""
 
     grants: dict[str, int] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Streams:
     # -- for other threads
 
     def follow(self, desired: DesiredState) -> None:
-        """Take up what an exchange told. The thread begins with the first link that is wanted."""
+        """Apply a sync's answer; the thread starts with the first link that is wanted."""
         if not desired.link_url and self._thread is None:
             return
         standing = Standing(
@@ -97,15 +97,19 @@ class Streams:
             running=frozenset(item.id for item in desired.instances if item.run == "running"),
             clock_ahead_s=(desired.now or time.time()) - time.monotonic(),
         )
-        self._standing = standing  # known to `open_pair` at once: an operation may begin with this very exchange
+        self._standing = standing  # set at once for `open_pair`, since an operation may start with this very sync
         self._begin().call_soon_threadsafe(self._changed.set)
 
     def sessions(self, instance: str) -> int:
-        """How many streams lead into the instance now: terminals that somebody looks at, and connections to ports."""
+        """Return how many streams lead into the instance: watched terminals and connections to ports."""
         return self._use.open.get(instance, 0)
 
     def open_pair(self, pair: str, ticket: str, *, wait_s: float = 10.0) -> PeerConnection:
-        """A line to the other host of a copy, once it is there too. Raises PairLost."""
+        """Open a connection to the other host of a copy, once that host is there too.
+
+        Raises:
+            PairLost: The connection failed, or the other host did not come.
+        """
         base = self._standing.url.removesuffix("/link")
         if not base:
             raise PairLost("no relay is known yet")
@@ -117,7 +121,7 @@ class Streams:
             raise PairLost(str(error) or "the other side did not come") from error
 
     def stop(self) -> None:
-        """Ends every stream; containers and what runs in them stay, but for terminals."""
+        """End all streams; containers and their programs keep running, except for terminals."""
         with self._starting:
             if self._thread is not None and self._loop is not None and self._thread.is_alive():
                 self._loop.call_soon_threadsafe(self._cancel_all)
@@ -135,7 +139,7 @@ class Streams:
     # -- in the thread of its own
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which cancels and awaits whatever is left at its end
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # it cancels and awaits all remaining tasks at its end
             runner.run(self._live())
 
     async def _live(self) -> None:
@@ -168,7 +172,7 @@ class Streams:
                 await self._hold(standing)
             except StreamLost as error:
                 logger.info("the link to the relay: %s", error)
-            except Exception:  # whatever it was, the next link may hold
+            except Exception:  # whatever it was, the next link may last
                 logger.exception("the link to the relay broke off")
             pause = FIRST_PAUSE_S if time.monotonic() - begun > STEADY_S else min(pause * 2, LONGEST_PAUSE_S)
             await asyncio.sleep(random.uniform(pause / 2, pause))  # noqa: S311 it spreads load
@@ -178,7 +182,7 @@ class Streams:
         self._changed.clear()
 
     async def _hold(self, standing: Standing) -> None:
-        """One link, until it breaks or the relay has moved."""
+        """Hold one link until it breaks or the relay's address changes."""
         link = await dial(f"{standing.url}?{urlencode({'ticket': standing.ticket})}", watch=True)
         telling = asyncio.create_task(self._tell(link, standing.url))
         try:
@@ -192,7 +196,7 @@ class Streams:
             await link.close()
 
     async def _tell(self, link: WebSocketStream, url: str) -> None:
-        """Say what is new after each exchange, and that one is alive between them."""
+        """Send ticket and tunnels after each sync, and as a sign of life between syncs."""
         with suppress(StreamLost):
             while self._standing.url == url:
                 self._changed.clear()
@@ -207,7 +211,7 @@ class Streams:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, link: WebSocketStream, url: str, words: dict[str, Any]) -> None:
-        """Carry one stream that was asked for, or say why not."""
+        """Serve one requested stream, or send the reason for the refusal."""
         stream = str(words["dial"])
         try:
             grant = self._judge(words)
@@ -217,11 +221,17 @@ class Streams:
                 await link.say(refused=stream, code=error.code, detail=str(error))
         except StreamLost as error:
             logger.info("a stream was lost before it began: %s", error)
-        except Exception:  # one stream's trouble is no other's
+        except Exception:  # an error in one stream must not affect others
             logger.exception("a stream broke off")
 
     def _judge(self, words: dict[str, Any]) -> Grant:
-        """What may be entered. The relay's word counts for nothing: there must be a seal, or a standing tunnel."""
+        """Return the grant to enter an instance; the relay alone cannot make one.
+
+        Either the request has a grant signed by the control plane, or it names a tunnel of this host.
+
+        Raises:
+            Refused: It has neither, the instance should not run, or too many streams are open.
+        """
         standing = self._standing
         if "tunnel" in words:
             found = next((item for item in standing.tunnels if item.relay_port == words["tunnel"]), None)
@@ -290,7 +300,7 @@ class Streams:
             await outlet.close()
 
     async def _serve_files(self, url: str, grant: Grant) -> None:
-        """What is asked is answered one by one; a grant to read leads to its own path, whoever asks for another."""
+        """Serve file requests one by one; a grant to read is limited to its own path, whatever is requested."""
         if self._files.crowded(grant.instance):
             raise Refused("too_many_streams", "Too many are at this instance's files; close a page or wait for one to end.")
         outlet = await dial(url)

@@ -1,4 +1,4 @@
-"""A TCP connection inside an instance, carried over a stream with both ends' own speed and their own end of input."""
+"""TCP connection to a port inside an instance, carried over a stream with backpressure."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ PIECE: Final = 64 * 1024
 
 
 async def carry(outlet: WebSocketStream, inside: socket.socket) -> None:
-    """Both ways, each to its own end of input, or until either side is gone. Ends both."""
+    """Copy both ways, each until its own end of input, or until either side is gone; then close both."""
     inside.setblocking(False)
     reader, writer = await asyncio.open_connection(sock=inside, limit=PIECE)
     ways = [asyncio.create_task(_outwards(reader, outlet)), asyncio.create_task(_inwards(outlet, writer))]

@@ -1,4 +1,4 @@
-"""Terminals that outlive a broken connection: the shell runs on, and who comes back finds it with its last screen."""
+"""Terminals that outlive a broken connection: the shell keeps running, and its last output is kept."""
 
 import asyncio
 import logging
@@ -23,12 +23,12 @@ AT_ONCE: Final = 16  # terminals of one instance
 SIZE: Final = (80, 24)
 LARGEST: Final = 1000
 
-Key = tuple[str, str]  # instance, session
+Key = tuple[str, str]  # (instance, session)
 
 
 @dataclass
 class Session:
-    """One shell, whoever looks at it at the moment."""
+    """One shell, with the client that watches it at the moment, if any."""
 
     key: Key
     terminal: Terminal
@@ -50,7 +50,7 @@ class Session:
 
 
 class Terminals:
-    """The terminals of one host. Everything here belongs to the streams' own thread."""
+    """Terminals of one host. Everything here belongs to the streams' own thread."""
 
     def __init__(self, doorway: ExecInterface) -> None:
         self._doorway = doorway
@@ -58,17 +58,23 @@ class Terminals:
         self._opening = asyncio.Lock()
 
     def watched(self, instance: str) -> int:
-        """Terminals that somebody looks at."""
+        """Return how many terminals are being watched."""
         return sum(key[0] == instance and own.outlet is not None for key, own in self._sessions.items())
 
     async def open(self, instance: str, name: str, size: str) -> Session:
-        """The session of that name, or a new shell. Raises EngineRefused, EngineSilent or OSError."""
+        """Return the session of that name, or one with a new shell.
+
+        Raises:
+            EngineRefused: The engine refuses it, or the instance does not run.
+            EngineSilent: The engine does not answer.
+            OSError: The connection failed.
+        """
         key = (instance, name)
         async with self._opening:
             found = self._sessions.get(key)
             if found is not None and not found.ended:
                 columns, rows = _size(size)
-                await self._shape(found, f"{columns}x{rows - 1}")  # a program that fills the screen draws it anew then
+                await self._shape(found, f"{columns}x{rows - 1}")  # makes a full-screen program redraw
                 await self._shape(found, size)
                 return found
             await self._make_room(instance)
@@ -82,7 +88,7 @@ class Terminals:
             return session
 
     async def attach(self, session: Session, outlet: WebSocketStream) -> None:
-        """Let whoever is at the other end look and type, until either is gone. A second looker takes over from the first."""
+        """Connect a client with a session until either ends; a second client takes over from the first."""
         if session.outlet is not None:
             await session.outlet.close()
         with suppress(StreamLost):
@@ -96,17 +102,17 @@ class Terminals:
                 await self._take(session, frame)
         if session.outlet is outlet:
             session.outlet, session.left_at = None, time.monotonic()
-            session.flowing.set()  # a shell that nobody looks at must not stand still
+            session.flowing.set()  # a shell that nobody watches must not block
 
     async def end(self, *, all_of: bool = False) -> None:
-        """Hang up what nobody has looked at for a while; with `all_of` everything."""
+        """Close terminals that nobody has watched for a while; with `all_of`, all."""
         now = time.monotonic()
         for key, own in list(self._sessions.items()):
             if all_of or own.ended or (own.outlet is None and now - own.left_at > LINGER_S):
                 await self._drop(key)
 
     def _hang_up_strangers(self, instance: str, name: str) -> None:
-        """Shells that an earlier run of this agent left behind, or that were dropped here."""
+        """Send SIGHUP to shells that an earlier run of this agent left, or that were closed here."""
         keep = [*(key[1] for key in self._sessions if key[0] == instance), name]
         with suppress(EngineRefused, EngineSilent):
             self._doorway.hang_up(instance, keep)
@@ -129,7 +135,7 @@ class Terminals:
             await asyncio.to_thread(self._hang_up_strangers, key[0], "-")
 
     async def _show(self, session: Session) -> None:
-        """Carry what the shell writes to who looks at it, and keep the last of it for who comes back."""
+        """Send the shell's output to its client, and keep the last of it for a client that returns."""
         with suppress(OSError):
             while piece := await session.reader.read(PIECE):
                 session.keep(piece)
@@ -160,7 +166,7 @@ class Terminals:
         words = words_of(frame)
         if "resize" in words:
             await self._shape(session, "x".join(map(str, words["resize"])) if isinstance(words["resize"], list) else "")
-        elif "flow" in words:  # the page has more than it can draw, or has caught up
+        elif "flow" in words:  # the page is behind with drawing, or has caught up
             session.flowing.set() if words["flow"] else session.flowing.clear()
         elif "bye" in words:
             await self._drop(session.key)
@@ -171,7 +177,7 @@ class Terminals:
 
 
 def _size(text: str) -> tuple[int, int]:
-    """Columns and rows from "120x40"; the usual size for what is none."""
+    """Parse columns and rows from "120x40"; the default size for any other text."""
     columns, _, rows = text.partition("x")
     if columns.isdecimal() and rows.isdecimal() and 0 < int(columns) <= LARGEST and 0 < int(rows) <= LARGEST:
         return int(columns), int(rows)

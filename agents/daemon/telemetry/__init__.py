@@ -1,1 +1,1 @@
-"""Facts and samples of the host and its instances."""
+"""Facts about the host, and samples of its instances."""

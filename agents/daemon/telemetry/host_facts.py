@@ -1,4 +1,4 @@
-"""What a host is: CPU, memory, disk, kernel, and what its owner should mend before renting it out."""
+"""Facts about a host: CPU, memory, disk, kernel, and what its owner should fix before renting it out."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ DiskKind = Literal["nvme", "ssd", "hdd", "unknown"]
 GB = 1000**3
 MIB = 1024**2
 SYSTEM_RAM_MB = 2048
-# A simulated host is made for its simulated GPUs, not for the machine that it is simulated on.
+# A simulated host's size follows its simulated GPUs, not the machine that it is simulated on.
 SIMULATED_CORES_PER_GPU = 16
 SIMULATED_RAM_MB_PER_GPU = 64 * 1024
 SIMULATED_DISK_GB = 4000
@@ -58,14 +58,14 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
         behind_nat=config.behind_nat,
         warnings=preflight(config, runtime, probe, state),
         nvlink=probe.nvlink(),
-        keeps_ssh_list=config.behind_nat or runtime.keeps_ssh_list(),  # else the relay keeps it
+        keeps_ssh_list=config.behind_nat or runtime.keeps_ssh_list(),  # behind NAT the relay enforces the list
         root_limit=runtime.root_limit(),
         **measurements.as_facts(measurements.load(state)),
     )
 
 
 def preflight(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) -> list[str]:
-    """Findings for the host's owner, each a plain sentence."""
+    """Return findings for the host's owner, each a plain sentence."""
     if runtime.kind == "simulated":
         return ["This host is simulated: its instances are not real containers."]
     checks = [
@@ -92,7 +92,7 @@ def _real_shape(state: Path) -> tuple[int, int, int, int, DiskKind]:
 
 
 def _ram_mb() -> int:
-    """What may be given away: the system and the agent keep some."""
+    """Return the memory for instances in MiB: the system and the agent keep some."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MIB
     return whole - min(SYSTEM_RAM_MB, whole // 8)
 
@@ -106,7 +106,7 @@ def _cpu_model() -> str:
 
 
 def disk_kind(path: Path, *, blocks: Path = Path("/sys/dev/block")) -> DiskKind:
-    """Of the disk under `path`, as the kernel sees it."""
+    """Return the kind of the disk under `path`, as the kernel sees it."""
     device = path.stat().st_dev
     link = blocks / f"{os.major(device)}:{os.minor(device)}"
     if not link.exists():
