@@ -1,4 +1,4 @@
-"""Composition root: the one place that knows every app."""
+"""Composition root of the market: the only package that imports every app."""
 
 from config.celery import app as celery_app
 

@@ -1,4 +1,4 @@
-"""What the two panels show first: the market at a glance for staff, supply and earnings for a host owner."""
+"""Dashboards of the two panels: the market for staff, supply and earnings for a host owner."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -110,5 +110,5 @@ def _figure(title: str, value: object, href: str, note: str = "") -> dict[str, o
 
 
 def _money(micros: int) -> str:
-    """To look at: cents. What is exact to the millionth stands in the lists."""
+    """Format an amount to the cent for an overview; the lists have exact amounts."""
     return f"{format_money(divide_half_up(micros, _CENT) * _CENT)} {settings.MARKET_CURRENCY}"

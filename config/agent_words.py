@@ -1,4 +1,4 @@
-"""What agents say of their work while it goes on, in the reader's language. An agent speaks English, whoever listens."""
+"""Translation of agents' progress messages, which are always in English, for the reader."""
 
 from django import template
 from django.utils.html import conditional_escape
@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.filter
 def agent_words(detail: str) -> str:
-    """Known sentences translated; whatever else an agent says, as the host's own words."""
+    """Translate a known message; show any other text as the host's own words."""
     if detail.startswith(CUT_OFF):
         return gettext("The line was cut. It is dialled again.")
     if loading := LOADING_SAID.fullmatch(detail):
@@ -24,11 +24,11 @@ def agent_words(detail: str) -> str:
 
 @register.filter
 def host_said(text: str) -> str:
-    """Words that a host's owner or its agent wrote into a field of its own."""
+    """Show text that a host's owner or agent wrote as the host's own words."""
     return host_words_shown(host_says(text))
 
 
 @register.filter
 def host_quoted(text: str) -> str:
-    """Words of the market's in which a host may be quoted."""
+    """Show text of the market that may quote a host."""
     return host_words_shown(text, otherwise=conditional_escape)

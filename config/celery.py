@@ -1,4 +1,4 @@
-"""The Celery application and its beat: tasks are found in each app's `tasks.py`."""
+"""Celery application with its periodic schedule; tasks are found in each app's `tasks.py`."""
 
 import logging
 import os
@@ -14,8 +14,11 @@ from agents.protocol.log_lines import OneLine
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
 
-class Sweep(Task):  # type: ignore[type-arg]  # not generic at run time
-    """A periodic pass is left out while this machine's clock has jumped: it would stop and delete by a wrong time."""
+class Sweep(Task):  # type: ignore[type-arg] # not generic at run time
+    """Task that is skipped, if periodic, while this machine's clock has jumped.
+
+    With a wrong time it would stop and delete what it should not.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.name in SWEEPS and not import_module("instances.enforcement.clock_watch").clock_is_believed():
@@ -36,8 +39,11 @@ def _log_one_line(logger: logging.Logger, format: str, **_kwargs: Any) -> None:
 
 @worker_init.connect
 def _same_currency(**_kwargs: Any) -> None:
-    """A worker that took the ledger's amounts for another currency would charge, refund and pay out wrong sums."""
-    selectors = import_module("billing.ledger.currency_selectors")  # apps have no models before
+    """Refuse to start if the ledger's amounts are in another currency.
+
+    Such a worker would charge, refund and pay out wrong amounts.
+    """
+    selectors = import_module("billing.ledger.currency_selectors")  # models cannot be imported before the apps are ready
     if difference := selectors.currency_difference():
         raise SystemExit(difference)
 
@@ -140,7 +146,7 @@ app.conf.beat_schedule = {
 
 @task_success.connect
 def _note_sweep(sender: Any, **_kwargs: Any) -> None:
-    """A pass that ends badly, or is not made at all, grows late: the web tells staff of it."""
+    """Record a successful run of a sweep; the web alerts staff to those that are late."""
     if sender.name in SWEEPS:
-        services = import_module("marketplace.sweep_runs")  # apps have no models before
+        services = import_module("marketplace.sweep_runs")  # models cannot be imported before the apps are ready
         services.note_sweep(name=sender.name, every_s=SWEEPS[sender.name])

@@ -1,4 +1,4 @@
-"""Pages that belong to no app: guides for people and the API reference."""
+"""Pages that belong to no app: the guides and the API reference."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -50,7 +50,7 @@ def api_reference(request: HttpRequest) -> HttpResponse:
 
 
 def _by_resource(rows: tuple[Operation, ...]) -> list[tuple[str, list[Operation]]]:
-    """Operations by the first part of their path, such as `instances`."""
+    """Group operations by the first part of their path, such as `instances`."""
 
     def resource(row: Operation) -> str:
         return row.path.removeprefix("/api/v1/").partition("/")[0]

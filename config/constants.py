@@ -1,4 +1,4 @@
-"""Constants of the composition root, with units."""
+"""Lifetimes and paths of the composition root."""
 
 from datetime import timedelta
 
@@ -6,4 +6,4 @@ EVENT_TICKET_LIFETIME = timedelta(hours=12)
 SCRIPT_TICKET_LIFETIME = timedelta(hours=1)
 
 PROGRAM_PREFIXES = ("/api/", "/agent/")
-"""Addresses that answer programs: errors there are problem documents, never pages."""
+"""Paths for programs: errors there are problem documents, never pages."""

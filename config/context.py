@@ -1,4 +1,4 @@
-"""What every template may use: the market's name, currency and the page-event stream of the signed-in user."""
+"""Template context of every page."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -9,7 +9,11 @@ from config.page_events import relay_address
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """`events_url` is the relay's stream of the signed-in user, valid for `EVENT_TICKET_LIFETIME`; else empty."""
+    """Return the currency and the user's event stream.
+
+    `events_url` is the relay's stream for the signed-in user, valid for `EVENT_TICKET_LIFETIME`; empty without a
+    user.
+    """
     context: dict[str, object] = {"currency": settings.MARKET_CURRENCY, "events_url": ""}
     user = getattr(request, "user", None)
     if user is not None and user.is_authenticated:

@@ -1,4 +1,4 @@
-"""Strict readers of the environment: a value is right, absent with a default, or the program does not start."""
+"""Strict readers of environment variables: an invalid value stops the program."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ def read_int(name: str, default: int) -> int:
 
 
 def read_currency(name: str, default: str) -> str:
-    """A code of ISO 4217."""
+    """Read a currency code of ISO 4217."""
     code = read_text(name, default).upper()
     if code not in ISO_4217:
         raise ImproperlyConfigured(f"{name} must be a code of ISO 4217, such as USD or CNY, not {code!r}.")
@@ -49,7 +49,7 @@ def read_currency(name: str, default: str) -> str:
 
 
 def read_port_range(name: str) -> tuple[int, int] | None:
-    """FIRST-LAST, both included; None where it is not set."""
+    """Read FIRST-LAST, both included; None if it is not set."""
     value = os.environ.get(name, "")
     if not value:
         return None
@@ -65,7 +65,7 @@ def read_list(name: str, default: list[str]) -> list[str]:
 
 
 def read_secret(name: str, default: str | None = None) -> str:
-    """A secret from NAME, or from the file that NAME_FILE points to (Docker secrets)."""
+    """Read a secret from NAME, or from the file that NAME_FILE names (Docker secrets)."""
     file = os.environ.get(f"{name}_FILE")
     if file is not None:
         return Path(file).read_text(encoding="utf-8").strip()
@@ -75,7 +75,7 @@ def read_secret(name: str, default: str | None = None) -> str:
 def read_object_store(name: str) -> dict[str, Any] | None:
     """Read a bucket from NAME_ENDPOINT, _REGION, _BUCKET, _PREFIX, _KEY_ID, _SECRET and _VIRTUAL_HOST.
 
-    None without an endpoint.
+    It is None without an endpoint.
     """
     endpoint = read_text(f"{name}_ENDPOINT", "").rstrip("/")
     if not endpoint:
@@ -94,7 +94,7 @@ def read_object_store(name: str) -> dict[str, Any] | None:
 
 
 def read_signing_key(name: str) -> str:
-    """The seed of an Ed25519 key as hex digits."""
+    """Read the seed of an Ed25519 key, as hex digits."""
     key = read_secret(name)
     if len(key) != _SEED_DIGITS or set(key) - set("0123456789abcdef"):
         raise ImproperlyConfigured(f"{name} must be {_SEED_DIGITS} hex digits: `openssl rand -hex 32` makes one.")
@@ -102,7 +102,7 @@ def read_signing_key(name: str) -> str:
 
 
 def read_stripe_key(name: str) -> str:
-    """Stripe's secret or restricted key; empty: card payments are off."""
+    """Read Stripe's secret or restricted key; empty: card payments are off."""
     key = read_secret(name, "")
     if key and not key.startswith(("sk_", "rk_")):
         raise ImproperlyConfigured(f"{name} must be a secret key (sk_…) or a restricted key (rk_…) of Stripe.")
@@ -110,8 +110,11 @@ def read_stripe_key(name: str) -> str:
 
 
 def read_webhook_secrets(name: str, *, needed: bool) -> list[str]:
-    """The secrets of Stripe's webhooks, divided by commas: the account's own endpoint, the one for connected accounts, and
-    two of each during a rotation. Without any, no payment is credited."""
+    """Read the comma-separated secrets of Stripe's webhooks.
+
+    There is one for the account's own endpoint, one for connected accounts, and two of each during a rotation.
+    Without any, no payment is credited.
+    """
     secrets = [part.strip() for part in read_secret(name, "").split(",") if part.strip()]
     if needed and not secrets:
         raise ImproperlyConfigured(f"Set {name} too: only signed messages of Stripe are believed.")
@@ -122,7 +125,7 @@ def read_webhook_secrets(name: str, *, needed: bool) -> list[str]:
 
 
 def database_from_url(url: str) -> dict[str, object]:
-    """Django's DATABASES entry of a postgresql:// address; `?host=/dir` names a Unix socket's folder."""
+    """Return Django's DATABASES entry for a postgresql:// URL; `?host=/dir` names a Unix socket's folder."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgres", "postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://; PostgreSQL is the only database.")

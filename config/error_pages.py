@@ -1,4 +1,4 @@
-"""Errors in plain words for pages: what happened and what to do, in the reader's language."""
+"""Errors for pages in plain words: what happened and what to do, in the reader's language."""
 
 from collections.abc import Callable
 

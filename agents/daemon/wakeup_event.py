@@ -1,4 +1,4 @@
-"""One sleeper and many who wake it, at once or soon; a ring between two sleeps is never lost."""
+"""Event with one waiting thread, set at once or with a delay; a call between two waits is never lost."""
 
 import math
 import threading
@@ -6,7 +6,7 @@ import time
 
 
 class WakeupEvent:
-    """`ring` from any thread, `sleep` in one."""
+    """`ring` may be called from any thread, `sleep` from one."""
 
     def __init__(self) -> None:
         self._due = math.inf
@@ -18,7 +18,7 @@ class WakeupEvent:
             self._bell.notify()
 
     def sleep(self, at_most: float) -> None:
-        """Until somebody's ring is due, or `at_most` seconds are over."""
+        """Wait until a ring is due, for at most `at_most` seconds."""
         end = time.monotonic() + at_most
         with self._bell:
             while (left := min(self._due, end) - time.monotonic()) > 0:

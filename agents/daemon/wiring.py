@@ -1,4 +1,4 @@
-"""Puts an agent together from its state folder."""
+"""Construction of an agent from its state folder."""
 
 import resource
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ from agents.daemon.transfer.root_export import roots_of
 from agents.daemon.transfer.transfer_session import OpenPair
 from agents.daemon.transfer.volume_transfer import VolumeTravel, simulated_travel
 
-# The ports of a host behind NAT are the relay's.
+# A host behind NAT uses ports of the relay.
 ANY_PORT, HIGHEST_PORT = 1, 65_535
 
 
@@ -64,7 +64,7 @@ def build_probe(config: AgentConfig) -> GpuProbe:
 def build_runtime(state: Path, config: AgentConfig) -> Runtime:
     if config.runtime == "simulated":
         return SimulatedRuntime(state / "simulated.json")
-    # An engine without the right to raise limits refuses a start above its own, which is ours as a rule.
+    # An engine that may not raise limits refuses to start a container above its own limit, which usually equals ours.
     open_files = min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     options = EngineOptions(
         config.host_id,
@@ -174,7 +174,7 @@ def _limits(config: AgentConfig, probe: GpuProbe) -> Limits:
 
 
 def _ways_in(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[Bridge, ExecInterface]:
-    """SSH for images without a server of their own, and what streams use."""
+    """Return the SSH server for images without one, and the exec interface for streams."""
     if not isinstance(runtime, DockerRuntime):
         return SimulatedBridge(), SimulatedDoorway()
     doorway = runtime.doorway()

@@ -1,4 +1,4 @@
-"""Packet rules for the instances' bridges, which reach the internet but neither the host nor each other."""
+"""Packet rules for the instances' bridges: they reach the internet, not the host or each other."""
 
 import shutil
 import subprocess

@@ -40,9 +40,7 @@ class Entry:
     generation: int = 0  # highest accepted
     run: Run = "running"  # as last accepted
     starting: int = 0  # generation for which an existing container is being started again
-    started_from: str = (
-        ""  # its start timestamp before that; while unchanged, the container has not been started
-    )
+    started_from: str = ""  # its start timestamp before that; while unchanged, the container has not been started
     accepted: int = 0  # highest generation that passed the acceptance test
     root: int = 0  # number of the root of that generation
     accepted_run: str = ""  # start timestamp of the accepted run: another one at the same generation was not ordered

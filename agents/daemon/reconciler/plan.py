@@ -16,17 +16,17 @@ Kind = Literal["create", "start", "attach", "test", "advance", "replace", "reima
 class Action:
     """One step towards the desired state, on these containers (the newest first, if there are several).
 
-       create    the first container, or one from the saved root when the container is gone
-       start     the container of this generation, which was made or renamed but not started yet
-       attach    recreate the network of a running container whose network is gone or broken
-       test      the acceptance test of a running container
-       advance   rename to the new generation and start again: same specification
-       replace   save the root, then make a container from it: other GPUs or shares
-       reimage   a new container from the image: a fresh root was ordered
-       discard   remove older containers, now that the newest runs
-       refresh   rewrite the access folder
-       stop      stop what runs
-       remove    everything, until absence is proven
+    create    the first container, or one from the saved root when the container is gone
+    start     the container of this generation, which was made or renamed but not started yet
+    attach    recreate the network of a running container whose network is gone or broken
+    test      the acceptance test of a running container
+    advance   rename to the new generation and start again: same specification
+    replace   save the root, then make a container from it: other GPUs or shares
+    reimage   a new container from the image: a fresh root was ordered
+    discard   remove older containers, now that the newest runs
+    refresh   rewrite the access folder
+    stop      stop what runs
+    remove    everything, until absence is proven
     """
 
     kind: Kind

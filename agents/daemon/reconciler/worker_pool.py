@@ -19,7 +19,7 @@ LONGEST_RETRY = 30.0
 
 
 class WorkerPool:
-    """Pool of jobs. `inline` runs actions in the caller's own thread, for runtimes whose calls are instant."""
+    """Pool of jobs; `inline` runs them in the caller's own thread, for runtimes whose calls are instant."""
 
     def __init__(self, steps: ActionExecutor, journal: Journal, *, inline: bool, changed: Callable[[bool], None]) -> None:
         self._steps = steps
@@ -143,7 +143,7 @@ class WorkerPool:
 
 
 def _passes(current: Job, action: Action) -> bool:
-    """Return whether the action may overtake a hanging pull or stop; only a removal may, and no other removal."""
+    """Return whether a removal may overtake the present job, such as a hanging pull or stop."""
     return current.action.kind != "remove" and not current.serves(action.desired) and current.overtake()
 
 

@@ -1,4 +1,4 @@
-"""SSH server for containers: one port per instance whose image has no server, and connections by tunnel.
+"""SSH server for instances whose image has none: a port for each, and connections by tunnel.
 
 It runs in a thread of its own with an event loop, separate from that of the streams.
 """
@@ -108,7 +108,7 @@ class LiveBridge:
         return 0 if found is None else sum(guest.logged_in for guest in list(found.guests))
 
     def connection(self, instance: str) -> socket.socket | None:
-        """Return a connection to an instance's SSH, like one from outside; None if the agent does not serve it."""
+        """Return a connection to an instance's SSH, like one from outside; None if its image has its own."""
         loop = self._loop
         if loop is None or instance not in self._open:
             return None
@@ -223,7 +223,7 @@ class LiveBridge:
             return
         own.guests.add(guest)
         guest.task = asyncio.create_task(self._host(own, guest))
-        guest.task.add_done_callback(partial(_left, own, guest))  # not in a `finally`, since the task may be cancelled before it starts
+        guest.task.add_done_callback(partial(_left, own, guest))  # a cancelled task may never start
 
     async def _host(self, own: _Open, guest: _Guest) -> None:
         """Serve one connection from start to end."""

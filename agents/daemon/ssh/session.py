@@ -284,7 +284,7 @@ async def said(doorway: ExecInterface, instance: str, script: str, env: Mapping[
 
 
 async def tell(doorway: ExecInterface, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()) -> None:
-    """Signal the process group of one session, or of all but those to keep; best effort, it may have ended."""
+    """Signal the process group of one session, or of all but those to keep, as far as they still run."""
     with suppress(EngineRefused, EngineSilent, OSError):
         await said(doorway, instance, TELL, {"SIGNAL": signal, "ONLY": only, "KEEP": " ".join(keep)})
 

@@ -115,7 +115,7 @@ def disk_kind(path: Path, *, blocks: Path = Path("/sys/dev/block")) -> DiskKind:
     if folder.name.startswith("nvme"):
         return "nvme"
     if not (folder / "queue").exists():
-        folder = folder.parent  # a partition: its disk has the queue
+        folder = folder.parent  # a partition, whose disk has the queue
     rotational = folder / "queue" / "rotational"
     if not rotational.exists():
         return "unknown"
@@ -124,7 +124,7 @@ def disk_kind(path: Path, *, blocks: Path = Path("/sys/dev/block")) -> DiskKind:
 
 def _ephemeral(config: AgentConfig) -> bool:
     if config.behind_nat:
-        return False  # it publishes none
+        return False  # it publishes no ports
     source = Path("/proc/sys/net/ipv4/ip_local_port_range")
     if not source.exists():
         return False

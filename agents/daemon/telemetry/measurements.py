@@ -1,4 +1,4 @@
-"""What the last self-tests measured of disk and network, kept in the state folder for the host's facts."""
+"""Results of the last self-tests for disk and network, stored in the state folder for the host's facts."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ FILE = "measured.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """Whole MB/s and Mbit/s, and when, in Unix seconds by this machine's clock."""
+    """In whole MB/s and Mbit/s; times in Unix seconds by this machine's clock."""
 
     disk_read_mbps: int | None = None
     disk_write_mbps: int | None = None
@@ -21,7 +21,7 @@ class Measured:
 
 
 def load(state: Path) -> Measured:
-    """Nothing, where there is no whole file: a lost measurement is made again."""
+    """Return the stored results; empty ones if the file is missing or torn, since a self-test repeats them."""
     try:
         return Measured(**json.loads((state / FILE).read_bytes()))
     except (OSError, ValueError, TypeError):

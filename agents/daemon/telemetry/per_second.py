@@ -1,4 +1,4 @@
-"""Use of running containers second by second, kept until a report with it has arrived."""
+"""Usage of running containers per second, kept until a report with it has arrived."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ _NAMES = tuple(field.name for field in fields(SecondTrace))
 
 @dataclass
 class _Track:
-    """The seconds of one run of a container."""
+    """Seconds of one run of a container."""
 
     run: tuple[str, str]
     points: deque[tuple[int, ...]]
@@ -27,7 +27,7 @@ class _Track:
 
 
 class Seconds:
-    """One look a second at each container that `follow` names; `start` makes the looks happen by themselves."""
+    """Samples each container that `follow` names; `start` runs a thread that does so every second."""
 
     def __init__(self, runtime: Runtime, probe: GpuProbe, clock: Callable[[], float] = time.monotonic) -> None:
         self._runtime = runtime
@@ -43,7 +43,7 @@ class Seconds:
         threading.Thread(target=self._run, args=(stopped,), name="seconds", daemon=True).start()
 
     def follow(self, running: Iterable[Container]) -> None:
-        """Those that run now; what is known of others is dropped."""
+        """Set the containers that run now, and drop what is known of others."""
         if not self._begun:
             return
         with self._lock:
@@ -54,7 +54,7 @@ class Seconds:
                 self._tracks.setdefault(key, _Track(run, deque(maxlen=KEPT)))
 
     def look(self) -> None:
-        """One second more for each."""
+        """Take one sample of each container."""
         with self._lock:
             running = list(self._running)
         for container in running:
@@ -68,7 +68,7 @@ class Seconds:
                     continue
                 before, track.last = track.last, (now, usage)
                 if before is None or now <= before[0]:
-                    continue  # a rate needs two looks
+                    continue  # a rate needs two samples
                 cpu = max(0, usage.cpu_ns - before[1].cpu_ns) / NS / (now - before[0]) * 100
                 point = (
                     round(sum(gpu.util_pct for gpu in gpus) / len(gpus)) if gpus else 0,
@@ -82,7 +82,7 @@ class Seconds:
                 track.points.append(point)
 
     def trace(self, instance: str) -> SecondTrace | None:
-        """What has not arrived yet; None without a look."""
+        """Return the seconds that no report has brought yet; None without any."""
         with self._lock:
             track = self._tracks.get(instance)
             if track is None or not track.points:
@@ -91,7 +91,7 @@ class Seconds:
             return SecondTrace(**{name: [point[place] for point in track.points] for place, name in enumerate(_NAMES)})
 
     def keep(self) -> None:
-        """The report has arrived: its seconds need not be told again."""
+        """Drop the seconds of the last report, which has arrived."""
         with self._lock:
             for track in self._tracks.values():
                 for _ in range(track.told):

@@ -1,4 +1,4 @@
-"""Use of each instance between two reports, from counters that only grow."""
+"""Usage of each instance between two reports, from counters that only grow."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ class _Mark:
 
 
 class Telemetry:
-    """Takes samples at most every MIN_INTERVAL seconds; `keep` makes them the new base once the report has arrived."""
+    """Samples at most every MIN_INTERVAL seconds; `keep` makes them the base once the report has arrived."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Telemetry:
         self._streams_into = streams_into
 
     def start(self, rang: Callable[[], None], stopped: threading.Event) -> None:
-        """Look every second, and listen to the driver, until `stopped`; `rang` is called when a GPU is in trouble."""
+        """Sample every second and listen to the driver until `stopped`; `rang` is called on a GPU's error."""
         self._seconds.start(stopped)
         if not self._probe.simulated:
             watch = (self.gpu_events, rang, stopped)
             threading.Thread(target=watch_nvml, args=watch, name="gpus", daemon=True).start()
 
     def facts(self, told: HostFacts) -> HostFacts:
-        """With the GPUs that the driver has given up on marked as unfit."""
+        """Return the facts with GPUs marked as unfit for which the driver has reported a fatal error."""
         unfit = {gpu.uuid: why for gpu in told.gpus if (why := self.gpu_events.why_unfit(gpu.uuid))}
         if not unfit:
             return told
@@ -84,7 +84,7 @@ class Telemetry:
     def _sample(self, container: Container, mark: _Mark) -> InstanceSample:
         last = self._marks.get(container.instance)
         if last is None or (last.container, last.started_at) != (mark.container, mark.started_at):
-            # A new start: its counters began at zero.
+            # a new start, whose counters began at zero
             last = _Mark(mark.container, mark.started_at, mark.at - container.run_seconds, Usage(0, 0, 0, 0))
         seconds = max(mark.at - last.at, 0.001)
         return InstanceSample(

@@ -1,1 +1,1 @@
-"""Moves of instances and volumes from host to host."""
+"""Transfers of instances and volumes between hosts."""

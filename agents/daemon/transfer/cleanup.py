@@ -1,6 +1,7 @@
-"""What a killed agent left half-made: taken away by the next one, where no work that goes on will find and replace it.
+"""Cleanup of what a killed agent left half-made, where no continued work would find it.
 
-Work that is still named begins again and uses or replaces what it had; withdrawn meanwhile, nobody else would ever look.
+Orders that are still named start again, and use or replace what they had. After an order was withdrawn, nothing
+else would look for its files.
 """
 
 import logging
@@ -17,26 +18,26 @@ logger = logging.getLogger(__name__)
 
 _TRIPS: Final = ("moves", "volumes/moves")  # folders, each named by its target and its order
 _DISKS: Final = ("disks", "volumes/disks", "snapshots", "systems")
-_SPARES: Final = (".new", ".card")  # names under which nothing is whole
+_SPARES: Final = (".new", ".card")  # suffixes of incomplete files
 
 
 def drop_spares(state: Path) -> None:
-    """Before any work of this agent begins: every copy that was not finished starts over anyway."""
+    """Delete incomplete copies, before any work of this agent starts: they are copied again anyway."""
     for place in _DISKS:
         for path in (state / place).glob("*"):
             if path.suffix in _SPARES or _is_lone_card(path):
                 path.unlink(missing_ok=True)
-    for path in (state / "access").glob("*/.*"):  # a key or a password's hash on its way into the container
+    for path in (state / "access").glob("*/.*"):  # a key or a password's hash that was being written for the container
         path.unlink(missing_ok=True)
 
 
 def _is_lone_card(path: Path) -> bool:
-    """The description of a snapshot that never came to be."""
+    """Return whether this describes a snapshot that was never completed."""
     return path.suffix == ".json" and not path.with_suffix(".ext4").exists()
 
 
 class TransferCleanup:
-    """Parcels between hosts that were under way. `forget` lets the engine go of what an order had packed in it."""
+    """Cleanup of transfers between hosts. `forget` removes what an order packed in the engine."""
 
     def __init__(self, state: Path, forget: Callable[[str], None]) -> None:
         self._state = state
@@ -44,7 +45,7 @@ class TransferCleanup:
         self._born = time.time()
 
     def tidy(self, named: Collection[str]) -> None:
-        """Beside the work of this agent: what is younger than it is its own."""
+        """Delete folders of unnamed orders that are older than this agent, alongside its work."""
         for place in _TRIPS:
             for folder in (self._state / place).glob("*-*"):
                 order = folder.name.partition("-")[2]

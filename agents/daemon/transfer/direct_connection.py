@@ -1,7 +1,8 @@
-"""The straight way between two hosts: who receives listens on a port of the instance that moves, and who sends dials it.
+"""Direct connection of two hosts: the target listens on a port of the moving instance, the source dials.
 
-Both have the key of this one move. Each connection gets a key of its own, out of that and of a random number from each side,
-and nothing is believed that is not sealed with it: whoever else connects is not heard. Where it fails there is the relay.
+Both have the key of this one transfer. Each connection derives its own key from that and from a random number of
+each side, and only messages encrypted with it are accepted, so no one else is heard. If this fails, the relay is
+used.
 """
 
 import hashlib
@@ -24,9 +25,9 @@ from agents.protocol.public_addresses import is_public
 
 LARGEST: Final = 1024 * 1024 + 64
 DIAL_S: Final = 3.0
-PROVE_S: Final = 10.0  # for a caller to show that it has the key
+PROVE_S: Final = 10.0  # seconds for a caller to prove that it has the key
 LARGEST_PROOF: Final = 256  # bytes of a message until then
-MOST_CALLERS: Final = 4  # that have not shown it yet
+MOST_CALLERS: Final = 4  # callers that have not proven it yet
 _NONCE: Final = 16
 _LENGTH: Final = struct.Struct(">I")
 _PURPOSE: Final = b"berth direct line"
@@ -34,14 +35,14 @@ _HELLO: Final = b"hello"
 
 
 class ClosableLine(Line, Protocol):
-    """A line that either side may end."""
+    """A connection that either side may close."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A line that leads to the other host, and the same under its key."""
+    """A connection to the other host, and its encrypted channel."""
 
     line: ClosableLine
     sealed: EncryptedChannel
@@ -49,7 +50,7 @@ class Opened:
 
 
 class SocketLine:
-    """Messages over a TCP connection, each behind its length. Raises OSError."""
+    """Messages over a TCP connection, each preceded by its length. Raises OSError."""
 
     def __init__(self, connection: socket.socket, largest: int = LARGEST) -> None:
         self._socket = connection
@@ -60,7 +61,7 @@ class SocketLine:
         self._socket.sendall(_LENGTH.pack(len(message)) + message)
 
     def recv(self, timeout: float = 60.0) -> bytes:
-        """The whole message by then, however little comes at a time."""
+        """Return the whole message; the timeout covers all of it, however slowly it arrives."""
         end = time.monotonic() + timeout
         head = self._exactly(_LENGTH.size, end)
         if not head:
@@ -75,12 +76,12 @@ class SocketLine:
         self._socket.close()
 
     def shut_down(self) -> None:
-        """Whoever reads or writes it hears of its end at once; they close it."""
+        """Shut the connection down: threads that read or write it fail at once, and then close it."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def _exactly(self, count: int, end: float) -> bytes:
-        """So many bytes; none when the other side has closed."""
+        """Read `count` bytes; empty if the other side has closed."""
         got = bytearray()
         while len(got) < count:
             left = end - time.monotonic()
@@ -95,7 +96,11 @@ class SocketLine:
 
 
 def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
-    """Raises OSError when nobody answers there, or the address is one of a LAN and `private` does not allow that."""
+    """Connect to the target and prove the key.
+
+    Raises:
+        OSError: Nobody answers there, or not the target, or the address is private and `private` is False.
+    """
     known = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
     allowed = [one for one in known if private or is_public(ipaddress.ip_address(one[4][0]))]
     if not allowed:
@@ -122,7 +127,7 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
 
 
 class Listener:
-    """Takes the calls of the host that sends, on one port, until it is closed. Others are hung up on."""
+    """Accepts the source's connections on one port until it is closed; others are disconnected."""
 
     def __init__(self, place: str, port: int, key: bytes, taken: Callable[[Opened], None]) -> None:
         self._key = key
@@ -135,7 +140,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Nobody is listened to any more, nor is who has not shown the key yet; `taken` is not called after it."""
+        """Stop listening and drop callers that have not proven the key; `taken` is not called afterwards."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # ends `accept`
         self._socket.close()
@@ -177,7 +182,11 @@ class Listener:
                 del self._proving[line]
 
     def _shown_key(self, line: SocketLine) -> EncryptedChannel:
-        """Raises OSError."""
+        """Return the channel of a caller that has proven the key.
+
+        Raises:
+            OSError: The caller has not.
+        """
         other, own = line.recv(PROVE_S), os.urandom(_NONCE)
         if len(other) != _NONCE:
             raise ConnectionLost("not the other host")
@@ -191,7 +200,7 @@ class Listener:
 
 
 class Meeting:
-    """Where the host that receives waits: for a call on its port, and at the relay, whichever comes first."""
+    """Where the target waits for the source: on its port and at the relay, whichever comes first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -200,7 +209,10 @@ class Meeting:
         self._now: Opened | None = None
 
     def called(self, opened: Opened) -> None:
-        """Whoever calls has the key: what is in use has broken, though it may not be known here yet."""
+        """Use a new direct connection: the caller has the key, so the present connection has broken.
+
+        This host may not have noticed that yet.
+        """
         with self._lock:
             if self._waiting is not None:
                 self._waiting.put(opened)
@@ -212,7 +224,11 @@ class Meeting:
                 old.line.close()
 
     def wait(self, by_relay: Callable[[], Opened]) -> Opened:
-        """Raises OSError when neither came as long as the relay waits."""
+        """Return the next connection.
+
+        Raises:
+            OSError: Neither came while the relay waited.
+        """
         came: queue.Queue[Opened | OSError] = queue.Queue()
         with self._lock:
             self._now, self._next = self._next, None
@@ -239,7 +255,7 @@ class Meeting:
                 self._waiting = None
                 came.put(opened)
                 return
-        opened.line.close()  # a call came first
+        opened.line.close()  # a direct connection came first
 
 
 def _key_of(key: bytes, source: bytes, target: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""Operators of clones and moves: a copy on the same host, or a parcel between two hosts. Each goes on from what is there.
+"""Operators of clones and moves: a copy on the same host, or a transfer between hosts; all can resume.
 
-`copy_root`     the root, and the data disk if asked for, of one instance as those of another one on this host
-`send_root`     the same described and sent to another host, through the relay
-`receive_root`  taken in by that other host; the saved root is made last, so that it means that everything is there
+`copy_root`     copy the root, and the data disk if ordered, of one instance to another one on this host
+`send_root`     send the same to another host
+`receive_root`  receive it there; the saved root is made last, so that it proves that everything is there
 """
 
 import shutil
@@ -41,19 +41,19 @@ Checkpoint = Callable[[str], None]
 ROOT: Final = "root.tar"
 DISK: Final = "data.ext4"
 NO_ROOM: Final = "The host has no room for this instance."
-STALE_AFTER: Final = 2 * 24 * 3600.0  # what an operation left behind that was cancelled while its agent was down
+STALE_AFTER: Final = 2 * 24 * 3600.0  # seconds; left by operations that were cancelled while their agent was down
 
 
 @dataclass(frozen=True)
 class _Trip:
-    """What an order says."""
+    """Content of an order."""
 
     source: str
     target: str
     number: int
     disk_gb: int
-    root_bytes: int  # what the root may unpack to; 0: no limit was told
-    image: str  # that it was made from; "": not told
+    root_bytes: int  # limit for the unpacked root; 0: not told
+    image: str  # image that the root is based on; "": not told
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def _read(operation: Operation) -> _Trip:
 
 
 class Mover:
-    """Carries roots and data disks of one host."""
+    """Transfers roots and data disks of one host."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Mover:
         image, _ = self._disks.paths(trip.source)
         if not image.exists():
             raise Failed("disk_missing", "The instance's data disk is gone from the host.")
-        if not self._disks.put_to_rest(trip.source):  # a copy made now could lack what was written last
+        if not self._disks.put_to_rest(trip.source):  # a copy made now could lack the last writes
             raise Failed("operation_failed", "Something on the host still has the data disk mounted.")
         return image
 
@@ -153,7 +153,7 @@ class Mover:
         try:
             return self._send(operation, trip, folder)
         finally:
-            if operation.unwanted or not operation.cancelled.is_set():  # else the agent ends, and goes on later
+            if operation.unwanted or not operation.cancelled.is_set():  # else the agent ends, and continues later
                 self._roots.forget(operation.order.id)
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -194,7 +194,7 @@ class Mover:
                 operation.check()
         outcome = outcome_of(inbox)
         self._roots.forget(operation.order.id)
-        shutil.rmtree(inbox.folder, ignore_errors=True)  # also when an agent was killed before it came to this
+        shutil.rmtree(inbox.folder, ignore_errors=True)  # also if an agent was killed before this line
         return outcome
 
     def _bring(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
@@ -219,7 +219,13 @@ class Mover:
             raise Failed("disk_full", NO_ROOM) from error
 
     def _check_room(self, parcel: Parcel, inbox: Inbox, trip: _Trip) -> None:
-        """Before the first byte. The root needs its room three times: as a file, unpacked, and as layers of the engine."""
+        """Check the room, before the first byte.
+
+        The root needs its size three times: as a file, unpacked, and as the engine's layers.
+
+        Raises:
+            Failed: The host has no room, or the manifest exceeds what was rented.
+        """
         sizes = {sheet.name: sheet.size for sheet in parcel.sheets}
         if sizes.get(DISK, 0) > trip.disk_gb * GIB:
             raise Failed("bad_parcel", "The data disk that arrives is larger than the one that was rented.")
@@ -231,7 +237,7 @@ class Mover:
             raise Failed("disk_full", NO_ROOM)
 
     def _take_in(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
-        """The data disk first: the saved root is the sign that all is there."""
+        """Put the data disk in place first: the saved root shows that everything is there."""
         operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, "Unpacking what was installed.")
         image, _ = self._disks.paths(trip.target)
         if trip.disk_gb and inbox.path(DISK).exists():
@@ -246,14 +252,17 @@ class Mover:
         self._checkpoint("root-in-place")
 
     def _held(self, operation: Operation, trip: _Trip) -> frozenset[str]:
-        """Layers of the instance's own image alone: what another image here holds is not this renter's to have."""
+        """Return the layers that are present of the instance's own image.
+
+        Layers of other images here may hold data of other renters.
+        """
         return self._roots.hold(trip.image, operation.order.id) if trip.image else frozenset()
 
     # -- both
 
     @contextmanager
     def _clean_when_unwanted(self, operation: Operation, trip: _Trip) -> Iterator[None]:
-        """An instance that was given up may be proven gone already: what was made since then goes too."""
+        """Delete what was made if the order is withdrawn, since the instance may be proven gone already."""
         try:
             yield
         except Superseded:
@@ -264,7 +273,10 @@ class Mover:
             raise
 
     def _own_folder(self, operation: Operation, trip: _Trip) -> Path:
-        """Made, after what others left behind long ago was taken away. It goes with the target, if that goes first."""
+        """Make the order's folder, after deleting old folders of others.
+
+        Its name starts with the target, so that deleting the target deletes it too.
+        """
         own = self._folder / f"{trip.target}-{operation.order.id}"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         oldest = time.time() - STALE_AFTER
@@ -288,7 +300,7 @@ def move_operators(
     listen_at: ListenAt = lambda port: "",
     checkpoint: Checkpoint = lambda name: None,
 ) -> Mapping[str, Operator]:
-    """Of a host that has no containers they end at once: a root that does not exist is there as soon as it is named."""
+    """Return the operators; without containers they end at once, and a root exists once it is named."""
     roots = roots_of(runtime)
     if isinstance(disks, LoopDisks):
         mover = Mover(roots=roots, disks=disks, state=state, open_pair=open_pair, listen_at=listen_at, checkpoint=checkpoint)

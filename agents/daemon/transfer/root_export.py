@@ -1,6 +1,6 @@
-"""Root file systems on their way: an instance's root taken out of the engine as a file, and such a file taken in.
+"""Export and import of root file systems, as archives of the engine.
 
-A root travels as an image without any name. Whoever takes it in names it, so that no host can give another one an image
+A root is transferred as an image without a name. The target names it, so that no host can send another one an image
 that passes for something else.
 """
 
@@ -37,23 +37,27 @@ Progress = Callable[[int, int], None]
 
 
 class Roots(Protocol):
-    """The root file systems of one host's instances."""
+    """Root file systems of one host's instances."""
 
     def copy(self, source: str, target: str, number: int) -> None:
-        """The present root of `source`, which does not run, as the saved root `number` of `target`, on the same host."""
+        """Copy the present root of `source`, which must not run, to the saved root `number` of `target`."""
 
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
-        """The same as a file for another host."""
+        """Write the root to a file for another host."""
 
     def parts(self, path: Path) -> tuple[Part, ...]:
-        """The layers in such a file, by their chain ids."""
+        """Return the layers in such a file, by their chain ids."""
 
     def hold(self, image: str, parcel: str) -> frozenset[str]:
-        """The chain ids of the layers of `image` that this host has, kept until `forget`; none if it lacks the image."""
+        """Return the chain ids of the layers of `image` here, and keep them until `forget`; empty if missing."""
 
     def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
-        """A file of another host as the saved root `number` of `target`. Raises Failed for anything else, for one that
-        unpacks to more than `most` bytes (0: no limit was told), and for a layer that neither came nor is `held`."""
+        """Import another host's file as the saved root `number` of `target`.
+
+        Raises:
+            Failed: It is something else, it unpacks to more than `most` bytes (0: no limit was told), or it names a layer that
+                neither came with it nor is in `held`.
+        """
 
     def is_there(self, target: str, number: int) -> bool: ...
 
@@ -78,12 +82,12 @@ class DockerRoots:
         with self._engine() as engine:
             image = self._commit(engine, source, target, PARCELS, parcel, label=f"{PARCEL_LABEL}={parcel}")
             total = int(engine.inspect_image(image)["Size"])
-            # The engine writes it out whole, in a place of its own, before it gives the first byte.
+            # The engine writes the whole archive to its own disk before it sends the first byte.
             if min(self._runtime.image_room(), shutil.disk_usage(path.parent).free) < 2 * total + HEADROOM:
                 raise Failed("disk_full", NO_ROOM)
             done, spare = 0, path.with_suffix(".new")
             with spare.open("wb") as file:
-                for piece in engine.get_image(image):  # by its id: without any name in it
+                for piece in engine.get_image(image):  # by its id, so that the archive holds no name
                     file.write(piece)
                     done += len(piece)
                     progress(done, max(done, total))
@@ -95,7 +99,7 @@ class DockerRoots:
     def hold(self, image: str, parcel: str) -> frozenset[str]:
         with self._engine() as engine:
             if _CONTENT_STORE in (engine.info().get("DriverStatus") or []):
-                return frozenset()  # it reads every layer of an archive, also one that it has
+                return frozenset()  # it reads every layer of an archive, also those that it has
         try:
             with self._engine() as engine:
                 found = engine.inspect_image(image)
@@ -108,13 +112,13 @@ class DockerRoots:
 
     def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
         root = check_archive(path, target, most or sys.maxsize, held)
-        # The engine unpacks it beside the layers that it makes of it.
+        # The engine unpacks it next to the layers that it makes from it.
         if self._runtime.image_room() < 2 * root.size + HEADROOM:
             raise Failed("disk_full", NO_ROOM_HERE)
         with self._engine() as engine:
             told = list(engine.load_image(packed_anew(path, root), quiet=True))
             image = _loaded(told)
-            # As the engine has understood it: to its reader of JSON, "RootFS" is "rootfs" too.
+            # As the engine has understood it: its JSON parser accepts "RootFS" for "rootfs" too.
             found = engine.inspect_image(image)
             labels, came = found["Config"]["Labels"] or {}, (found.get("RootFS") or {}).get("Layers") or []
             if labels.get(INSTANCE_LABEL) != target or came != list(root.digests):
@@ -144,13 +148,13 @@ class DockerRoots:
                 raise
 
     def _commit(self, engine: Any, source: str, target: str, repository: str, tag: str, *, label: str = "") -> str:
-        """The id of the image made."""
+        """Commit the container's root and return the image's id."""
         own = max(self._runtime.containers(source), key=lambda item: item.generation, default=None)
         if own is None:
             raise Failed("root_missing", "The instance's container is gone from its host.")
         if own.status in ("running", "paused"):
             raise Failed("still_running", "The instance still runs on its host.")
-        # No image of another instance: what is labelled with an instance goes when it goes. And of no host.
+        # Without labels of the source or of this host: images labelled with an instance are deleted with it.
         changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}={NO_HOST} {label}".rstrip()
         self._runtime.open_root(own.id)
         self._runtime.check_copy(own.id)
@@ -164,7 +168,7 @@ class DockerRoots:
 
 
 class SimulatedRoots:
-    """Roots of containers that do not exist: only remembered. What travels is a file with a few words."""
+    """Roots of simulated containers, which are only remembered; a file with a few words is transferred."""
 
     def __init__(self, runtime: SimulatedRuntime) -> None:
         self._runtime = runtime

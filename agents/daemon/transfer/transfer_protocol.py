@@ -1,7 +1,7 @@
-"""The talk of two agents over a line: a parcel described, its chunks sent, the whole looked at again, and done.
+"""Resumable, encrypted transfer of files between two agents.
 
-Every message is sealed with a key that only the two agents have, so that the relay between them can neither read nor
-change anything. Whatever breaks the line, the receiver asks for the next chunk that it does not have yet.
+Every message is encrypted with a key that only the two agents have, so that the relay between them can neither read
+nor change anything. When the connection breaks, the receiver asks for the next chunk that it does not have yet.
 """
 
 import json
@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from agents.daemon.lib.chunk_manifest import CHUNK, BadManifest, Parcel, Part, Sheet, describe, parcel_of
 
-PIECE: Final = 512 * 1024  # of the list of digests, which may be long
-LONGEST_LIST: Final = 64 * 1024 * 1024  # bytes of digests: 1 TiB
+PIECE: Final = 512 * 1024  # bytes of the list of digests in one message
+LONGEST_LIST: Final = 64 * 1024 * 1024  # bytes of digests, for 1 TiB of data
 MOST_PARTS: Final = 1024
-KEEP_EVERY: Final = 32  # chunks between two notes of how far it is
+KEEP_EVERY: Final = 32  # chunks between two records of the progress
 ROUNDS: Final = 3
 PATIENCE: Final = 120.0
 PULSE: Final = 20.0
@@ -29,11 +29,11 @@ _NONCE: Final = 12
 
 
 class ConnectionLost(OSError):
-    """The other side went away or said what nobody understands: dial again and go on."""
+    """The connection broke, or an unexpected message came: connect again and resume."""
 
 
 class Line(Protocol):
-    """Messages of at most 1 MiB, whole and in order; b"" when the other side has closed."""
+    """Whole messages of at most 1 MiB, in order; b"" once the other side has closed."""
 
     def send(self, message: bytes) -> None: ...
 
@@ -41,7 +41,7 @@ class Line(Protocol):
 
 
 class EncryptedChannel:
-    """A line under the key of one move; each direction has a mark of its own, so that nothing can be sent back."""
+    """Channel encrypted with a transfer's key; each direction is authenticated, so no message can be reflected."""
 
     def __init__(self, line: Line, key: bytes, *, is_source: bool) -> None:
         self._line = line
@@ -74,13 +74,16 @@ class EncryptedChannel:
         return words
 
 
-Progress = Callable[[int, int], None]  # bytes done, of how many; may raise to break off
+Progress = Callable[[int, int], None]  # called with the bytes done and their total; may raise to abort
 
 
 def send_parcel(line: EncryptedChannel, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> Parcel:
-    """Describe it, then send what the other side asks for until it has looked at the whole. Raises ConnectionLost.
+    """Send the manifest, then the chunks that the other side asks for, until it has verified all.
 
-    Returns what was sent: the parcel without the parts that the other side has.
+    Returns what was sent: the manifest without the parts that the other side has.
+
+    Raises:
+        ConnectionLost: The connection broke, or an unexpected message came.
     """
     _describe(line, parcel)
     whole = parcel
@@ -90,7 +93,7 @@ def send_parcel(line: EncryptedChannel, parcel: Parcel, files: Mapping[str, Path
         if wish["done"]:
             return parcel
         if wish.get("wait"):
-            continue  # it is still looking at what came
+            continue  # it is still verifying
         first, again = int(wish["from"]), [int(number) for number in wish["again"]]
         chunks = [(number, *parcel.place(number)) for number in again] if again else parcel.chunks(first)
         done, total = parcel.bytes_before(parcel.count if again else first), parcel.sent_bytes
@@ -125,7 +128,12 @@ def _read(path: Path, sheet: Sheet, at: int) -> bytes:
 
 
 def hear_parcel(line: EncryptedChannel, names: tuple[str, ...]) -> Parcel:
-    """What the source describes. Raises ConnectionLost or BadManifest (it is not what was asked for)."""
+    """Receive the manifest.
+
+    Raises:
+        ConnectionLost: The connection broke, or an unexpected message came.
+        BadManifest: It does not describe the expected files.
+    """
     told = line.hear_words("names", "sizes", "whole", "listed")
     if tuple(told["names"]) != names:
         raise BadManifest("the other host sends other files than were asked for")
@@ -147,10 +155,10 @@ def _parts(told: Any) -> list[Part]:
 
 @dataclass
 class Inbox:
-    """Where a parcel arrives: its files, and a note of how far it is, so that a new line goes on where the last broke."""
+    """Folder where files arrive, with a record of the progress for a later connection to resume from."""
 
     folder: Path
-    make: Callable[[Path, int], None]  # an empty file of this size; raises when the host has no room
+    make: Callable[[Path, int], None]  # makes an empty file of this size; raises if the host has no room
 
     def path(self, name: str) -> Path:
         return self.folder / name
@@ -160,7 +168,7 @@ class Inbox:
         return self.folder / "note.json"
 
     def first_missing(self, parcel: Parcel) -> int:
-        """The next chunk to ask for; 0, with fresh files, for a parcel that was not begun or is not the same any more."""
+        """Return the next chunk to ask for; 0, with fresh files, for a new or changed manifest."""
         known = self._known()
         there = all(
             self.path(sheet.name).exists() and self.path(sheet.name).stat().st_size == sheet.size for sheet in parcel.sheets
@@ -174,7 +182,7 @@ class Inbox:
         return 0
 
     def note(self, parcel: Parcel, following: int) -> None:
-        """All chunks before `following` are on the disk."""
+        """Sync the files and record that all chunks before `following` are on the disk."""
         for sheet in parcel.sheets:
             _sync(self.path(sheet.name))
         spare = self._note.with_suffix(".new")
@@ -186,7 +194,7 @@ class Inbox:
             os.pwrite(file.fileno(), chunk, at * CHUNK)
 
     def faulty(self, parcel: Parcel, tell: Progress) -> list[int]:
-        """Read everything again: the chunks that are not as described."""
+        """Read everything again and return the chunks that differ from the manifest."""
         found, start = [], 0
         for sheet in parcel.sheets:
             seen = describe(sheet.name, self.path(sheet.name), tell)
@@ -206,10 +214,14 @@ class Inbox:
 def receive_parcel(
     line: EncryptedChannel, parcel: Parcel, inbox: Inbox, progress: Progress, arrived: Callable[[int], None]
 ) -> None:
-    """Ask for what is missing until the whole is right. Raises ConnectionLost.
+    """Ask for missing chunks until all files are verified.
 
-    `arrived` is told which chunk was the first to be asked for, before the source hears that it may go: it will not come a
-    second time, so whatever is to be remembered of this has to be on the disk by then.
+    `arrived` is called with the first chunk that was asked for, before the source is told that it may go: that will
+    not be repeated, so whatever is to be remembered must be on the disk by then.
+
+    Raises:
+        ConnectionLost: The connection broke, or an unexpected message came.
+        BadManifest: The files still differ after several attempts.
     """
     first = inbox.first_missing(parcel)
     wish = {"skip": sorted(parcel.skipped), "done": False}
@@ -230,7 +242,7 @@ def receive_parcel(
 
 
 class _Pulse:
-    """Tells the source now and then that the target is still there, while it reads everything again."""
+    """Tells the source regularly, during the verification, that the target is still there."""
 
     def __init__(self, line: EncryptedChannel, parcel: Parcel, progress: Progress) -> None:
         self._line, self._parcel, self._progress = line, parcel, progress
@@ -256,7 +268,11 @@ def _take_in(line: EncryptedChannel, parcel: Parcel, inbox: Inbox, first: int, p
 
 
 def _arriving(line: EncryptedChannel, parcel: Parcel, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """The chunks in this order, each as its digest says."""
+    """Yield the chunks in this order, each verified by its digest.
+
+    Raises:
+        ConnectionLost: A chunk differs from its digest, or is not the expected one.
+    """
     for number in numbers:
         message = line.hear()
         sheet, at = parcel.place(number)

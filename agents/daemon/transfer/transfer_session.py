@@ -1,4 +1,4 @@
-"""The way between two hosts: dialled again after every cut, for as long as something still gets through."""
+"""Connection of two hosts for a transfer, opened again after each loss while data still gets through."""
 
 import json
 import time
@@ -14,20 +14,23 @@ from agents.daemon.lib.errors import Failed
 from agents.daemon.transfer.direct_connection import ClosableLine, Listener, Meeting, Opened, dial
 from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, hear_parcel, receive_parcel
 
-STALLED_AFTER: Final = 1800.0  # seconds without a byte that got through: then nobody is on the other side any more
+STALLED_AFTER: Final = 1800.0  # seconds without any progress, after which the other side counts as gone
 PAUSE: Final = 2.0
-DIRECT_LINES: Final = 3  # that may break before the relay is taken
+DIRECT_LINES: Final = 3  # direct connections that may break before the relay is used
 TALLY: Final = "tally.json"
 COMPLETE: Final = "complete.json"
 
 
-ListenAt = Callable[[int], str]  # the address at which a call to this port may come; "": none
-OpenPair = Callable[[str, str], ClosableLine]  # (pair, ticket); raises an OSError when the other side does not come
+ListenAt = Callable[[int], str]  # returns the address to listen on for a port; "": none
+OpenPair = Callable[[str, str], ClosableLine]  # (pair, ticket); raises OSError if the other side does not come
 
 
 @dataclass(frozen=True)
 class Way:
-    """How the two meet, and the key that only they have. `address` and `port`: where the target may be called directly."""
+    """Credentials and addresses by which the two hosts meet; only they have the key.
+
+    `address` and `port` say where the target may be dialled directly.
+    """
 
     pair: str
     ticket: str
@@ -35,7 +38,7 @@ class Way:
     is_source: bool
     address: str = ""
     port: int = 0
-    private: bool = False  # that address may be one of a LAN
+    private: bool = False  # that address may be a private one
 
     @classmethod
     def of(cls, args: Mapping[str, str], *, is_source: bool) -> "Way":
@@ -55,7 +58,7 @@ class Way:
 
 
 class Calling:
-    """The source's way to the target: directly while that holds, else by the relay."""
+    """The source's connections to the target: direct ones as long as they hold, else through the relay."""
 
     def __init__(self, open_pair: OpenPair, way: Way) -> None:
         self._open_pair, self._way = open_pair, way
@@ -73,7 +76,11 @@ class Calling:
 def talk_until_through(
     open_line: Callable[[], Opened], operation: Operation, talk: Callable[[EncryptedChannel], None]
 ) -> None:
-    """Open a line again after every cut. Raises Failed when what comes is wrong, or nobody came for too long."""
+    """Run `talk` on new connections until one succeeds.
+
+    Raises:
+        Failed: The data is wrong, or there was no progress for too long.
+    """
     moved, since = operation.seen.done_bytes, time.monotonic()
     while (fault := _dial(open_line, talk)) is not None:
         seen = operation.seen
@@ -88,7 +95,11 @@ def talk_until_through(
 
 
 def _dial(open_line: Callable[[], Opened], talk: Callable[[EncryptedChannel], None]) -> str | None:
-    """Why it was cut off, "" when nobody was there to talk to; None when all went through."""
+    """Run `talk` on one connection; return None on success, "" if nobody came, else the error.
+
+    Raises:
+        Failed: The data is wrong.
+    """
     try:
         opened = open_line()
     except OSError:
@@ -97,7 +108,7 @@ def _dial(open_line: Callable[[], Opened], talk: Callable[[EncryptedChannel], No
         talk(opened.sealed)
     except BadManifest as error:
         raise Failed("copy_damaged", f"The copy did not arrive whole: {error}.") from error
-    except OSError as error:  # ConnectionLost, or what the line itself raises
+    except OSError as error:  # ConnectionLost, or an error of the connection itself
         return str(error) or type(error).__name__
     finally:
         with suppress(OSError):
@@ -107,14 +118,14 @@ def _dial(open_line: Callable[[], Opened], talk: Callable[[EncryptedChannel], No
 
 @dataclass
 class Tally:
-    """How often it was begun, and the highest place at which it went on; kept beside what has come, over restarts too."""
+    """Number of connections, and the highest place from which one resumed; kept over restarts."""
 
     lines: int = 0
     resumed: int = 0
 
     @classmethod
     def of(cls, inbox: Inbox, *, lines: int = 0, resumed: int = 0) -> "Tally":
-        """With this added to what is known."""
+        """Add to the stored numbers and return them."""
         place = inbox.path(TALLY)
         known = cls(**json.loads(place.read_text())) if place.exists() else cls()
         fresh = cls(known.lines + lines, max(known.resumed, resumed))
@@ -139,11 +150,14 @@ def fetch_parcel(
     known: Callable[[Parcel], Collection[str]] = lambda parcel: (),
     listen_at: ListenAt = lambda port: "",
 ) -> None:
-    """Take in what the other host sends; `came` is called as it gets on. Afterwards `COMPLETE` is in the inbox.
+    """Receive the files; `came` is called on progress. Afterwards `COMPLETE` is in the folder.
 
-    `known` tells which of its parts are on this host already, and need not come. `listen_at` lets the source call.
+    `known` returns the parts that this host already has, which are not sent. `listen_at` allows the source to
+    connect directly.
 
-    Raises Failed, and DiskFull when the room goes that `check_room` saw.
+    Raises:
+        Failed: The transfer failed.
+        DiskFull: The room that `check_room` found is gone.
     """
 
     def progress(done: int, total: int) -> None:
@@ -167,7 +181,7 @@ def fetch_parcel(
 
     with ExitStack() as ends:
         if place := listen_at(way.port):
-            with suppress(OSError):  # the port is in use: by the relay, then
+            with suppress(OSError):  # the port is in use, so the relay is used
                 ends.callback(Listener(place, way.port, way.key, meeting.called).close)
         talk_until_through(open_line, operation, talk)
 
@@ -181,7 +195,7 @@ def _note_arrival(inbox: Inbox, parcel: Parcel, first: int, came_by: str) -> Non
 
 
 def outcome_of(inbox: Inbox) -> dict[str, str]:
-    """What was noted when all had come; nothing once the inbox has been cleared away."""
+    """Return the outcome recorded at the end; empty once the folder was deleted."""
     complete = inbox.path(COMPLETE)
     if not complete.exists():
         return {}

@@ -1,8 +1,8 @@
-"""Operators of volumes that go to another host: sent by the one, taken in by the other, removed where nothing of it stays.
+"""Operators that transfer volumes between hosts.
 
-`send_volume`     a volume at rest, described and sent through the relay; it stays as it is
-`receive_volume`  taken in by the other host; it has its own name only when it is whole, checked, and on the disk
-`clear_volume`    what is left of one that has moved away, or did not arrive
+`send_volume`     send a volume that is at rest to another host; it stays as it is
+`receive_volume`  receive it there; it gets its name only once it is complete, verified and on the disk
+`clear_volume`    delete what is left of a volume that was moved away or did not arrive
 """
 
 import shutil
@@ -40,11 +40,14 @@ _NO_ROOM: Final = "The host has no room for this volume."
 
 
 class VolumeTravel:
-    """Of the volumes of one host. `args`: source and target (32 hex digits), size_gb, and how the two hosts meet."""
+    """Transfers of one host's volumes.
+
+    `args` of an order: source and target (32 hex digits), size_gb, and the credentials for the connection.
+    """
 
     def __init__(self, volumes: LoopDisks, *, root: Path, sparse: bool, open_pair: OpenPair, checkpoint: Checkpoint) -> None:
         self._volumes = volumes
-        self._arriving = root / "volumes" / "moves"  # `LoopDisks.drop` looks there for what came half
+        self._arriving = root / "volumes" / "moves"  # `LoopDisks.drop` looks there for incomplete transfers
         self._sparse = sparse
         self._open_pair = open_pair
         self._checkpoint = checkpoint
@@ -66,7 +69,11 @@ class VolumeTravel:
         return {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes)}
 
     def receive(self, operation: Operation) -> Mapping[str, str]:
-        """The note that all has come stays in the order's own folder: an image without it is nothing that this brought."""
+        """Receive a volume.
+
+        The record that all has arrived stays in the order's own folder: an image without it did not come by this
+        order.
+        """
         target = checked_id(operation.order.args["target"])
         image, _ = self._volumes.paths(target)
         inbox = Inbox(self._own_folder(target, operation), self._volumes.allocate)
@@ -80,7 +87,9 @@ class VolumeTravel:
                 self._put_in_place(operation, inbox.path(FILE), image)
             self._checkpoint("volume-in-place")
         except Superseded:
-            if operation.unwanted:  # another order may be bringing the same volume by now: nothing but the own folder
+            if (
+                operation.unwanted
+            ):  # another order may be receiving the same volume by now, so only the own folder is deleted
                 shutil.rmtree(inbox.folder, ignore_errors=True)
             raise
         if not image.exists():
@@ -98,7 +107,7 @@ class VolumeTravel:
         image, _ = self._volumes.paths(volume)
         if not image.exists():
             raise Failed("disk_missing", "The volume is not on this host.")
-        if not self._volumes.put_to_rest(volume):  # a container that nobody knows of: what it writes would be torn apart
+        if not self._volumes.put_to_rest(volume):  # an unknown container uses it: a copy would be inconsistent
             raise Failed("operation_failed", "Something on the host still has the volume mounted.")
         return image
 
@@ -119,7 +128,11 @@ class VolumeTravel:
             raise Failed("disk_full", _NO_ROOM) from error
 
     def _check_room(self, parcel: Parcel, inbox: Inbox, size: int) -> None:
-        """Before the first byte."""
+        """Check the room, before the first byte.
+
+        Raises:
+            Failed: The host has no room, or the volume is larger than ordered.
+        """
         whole = parcel.sheets[0].size
         if whole > size:
             raise Failed("bad_parcel", "The volume that arrives is larger than the one that was ordered.")
@@ -129,7 +142,11 @@ class VolumeTravel:
             raise Failed("disk_full", _NO_ROOM)
 
     def _make_way(self, target: str) -> None:
-        """What lies there under this name is left over from another time, unless something uses it."""
+        """Delete an old image of this name, unless something uses it.
+
+        Raises:
+            Failed: Something uses it.
+        """
         image, mount = self._volumes.paths(target)
         if mount.is_mount() or (image.exists() and not ext4.wait_until_detached(image)):
             raise Failed("operation_failed", "The volume is on this host already, and in use.")
@@ -141,7 +158,7 @@ class VolumeTravel:
         try:
             operation.check()
         except Superseded:
-            if operation.unwanted:  # its removal may have passed by a moment ago
+            if operation.unwanted:  # its removal may have happened a moment ago
                 image.unlink(missing_ok=True)
             raise
         sync_folder(image.parent)
@@ -149,14 +166,14 @@ class VolumeTravel:
     def _own_folder(self, target: str, operation: Operation) -> Path:
         own = self._arriving / f"{target}-{operation.order.id}"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in self._arriving.glob(f"{target}-*"):  # of an order that was given up
+        for folder in self._arriving.glob(f"{target}-*"):  # of cancelled orders
             if folder != own:
                 shutil.rmtree(folder, ignore_errors=True)
         return own
 
 
 def simulated_travel() -> Mapping[str, Operator]:
-    """On a host that has no disks: said to be done, and nothing touched."""
+    """Return operators for a simulated host: they report success and touch nothing."""
 
     def arrived(operation: Operation) -> Mapping[str, str]:
         return {"checksum": "simulated", "bytes": "0", "simulated": "true"}
