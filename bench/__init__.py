@@ -1,3 +1,3 @@
-"""Benchmarks: each figure beside a floor measured in the same run, since no machine is equally fast from run to run."""
+"""Benchmarks: each figure with a floor measured in the same run, since machines vary between runs."""
 
-import devserver.postgres  # noqa: F401  (names a runtime folder where the machine has none, before its library looks for it)
+import devserver.postgres  # noqa: F401 (sets a runtime folder where the machine has none, before its library looks for it)

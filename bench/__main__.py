@@ -1,4 +1,4 @@
-"""`make bench`: every row, or those named. Ends with 1 when a stable figure misses its limit."""
+"""`make bench`: all rows, or those named; the exit status is 1 if a stable figure misses its limit."""
 
 import sys
 

@@ -1,7 +1,8 @@
-"""How rows are measured and told: calibrated, several times, medians with their spread, each beside its floor.
+"""Measurement of rows: calibrated and repeated, with medians, their spread and a floor.
 
-Some machines have phases of minutes in which the same work takes twice as long. So a sample waits, for a minute at most,
-until a fixed loop is about as fast as it ever was in this checkout; a row that did not get such moments says "slow phase".
+Some machines have phases of minutes in which the same work takes twice as long. So a sample waits, for a minute at
+most, until a fixed loop is about as fast as it ever was in this checkout; a row without such a moment is marked
+"slow phase".
 """
 
 import statistics
@@ -13,7 +14,7 @@ from pathlib import Path
 
 REPEATS = 3
 UNSTABLE_SPREAD = 0.30
-FAST = 1.25  # times the fastest loop: no slower is the fast phase
+FAST = 1.25  # times the fastest loop: up to this it is the fast phase
 PATIENCE_S = 60.0  # for each sample
 _LOOPS = 1_000_000
 PAUSE_S = 1.0
@@ -26,7 +27,7 @@ class NotHere(Exception):
 
 @dataclass(frozen=True)
 class Sample:
-    """One measurement of a row. `floor` is what the same work costs without us; None where there is none to compare."""
+    """One measurement of a row; `floor` is the cost of the same work without Berth, None if there is none."""
 
     value: float
     floor: float | None = None
@@ -35,7 +36,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Limit:
-    """What must hold: an absolute figure, or a multiple of the floor; and of notes at most these figures."""
+    """Limits of a row: an absolute figure, a multiple of the floor, and maxima for its notes."""
 
     absolute: float | None = None
     of_floor: float | None = None
@@ -49,7 +50,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Row:
-    """A name, a unit, what is measured, and how: entering `measuring` makes ready and gives what measures once."""
+    """A benchmark: `measuring` sets it up and yields the function that measures once."""
 
     name: str
     unit: str
@@ -61,7 +62,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """Medians over the repeats. `spread` is (largest − smallest) ÷ median of the ratio to the floor, or of the value."""
+    """Medians over the repeats.
+
+    `spread` is (largest − smallest) ÷ median, of the ratio to the floor if there is one, else of the value.
+    """
 
     row: Row
     value: float
@@ -85,7 +89,11 @@ class Result:
 
 
 def measure(row: Row) -> Result:
-    """Raises NotHere."""
+    """Measure a row.
+
+    Raises:
+        NotHere: This machine lacks what the row needs.
+    """
     with row.measuring() as once:
         calibrations, samples = [], []
         for _ in range(row.repeats):
@@ -105,7 +113,7 @@ def measure(row: Row) -> Result:
 
 
 def calibrate() -> float:
-    """Milliseconds of a fixed loop: compare runs only where this is about the same."""
+    """Return the milliseconds of a fixed loop; runs are comparable only where these are about the same."""
     began = time.perf_counter()
     total = 0
     for number in range(_LOOPS):
@@ -114,7 +122,7 @@ def calibrate() -> float:
 
 
 def _calibrate_when_fast() -> float:
-    """The loop, once it is fast or patience ends."""
+    """Return the time of the loop, once it is fast or the patience ends."""
     until = time.monotonic() + PATIENCE_S
     while (took := calibrate()) > FAST * _fastest([took]) and time.monotonic() < until:
         time.sleep(PAUSE_S)
@@ -122,7 +130,7 @@ def _calibrate_when_fast() -> float:
 
 
 def _fastest(calibrations: Sequence[float]) -> float:
-    """Milliseconds of the fastest loop that this checkout has seen; these may be it."""
+    """Return the milliseconds of the fastest loop that this checkout has seen, including these."""
     before = float(FASTEST.read_text()) if FASTEST.exists() else calibrations[0]
     fastest = min(before, *calibrations)
     FASTEST.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The market's rows: pages, facets, deep pages and the HTML page over real HTTP, each beside its floor."""
+"""Benchmarks of the market: pages, facets, deep pages and HTML over real HTTP, with their floors."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ from devserver.processes import WEB_MARKET
 from tests.stack.harness import ROOT, Stack
 
 DEEP: Final = 40  # pages
-IDLE_S: Final = 5.0  # between two samples: the server may have closed the connection by then
+IDLE_S: Final = 5.0  # seconds between two samples after which the server may have closed the connection
 _API: Final = "/api/v1/offers?"
 
 
@@ -47,7 +47,7 @@ class Figures:
 
 
 class Market:
-    """A stack with so many offers, and one connection to it that is kept open."""
+    """A stack with so many offers, and one connection to it that stays open."""
 
     def __init__(self, stack: Stack, offers: int, indexes: Sequence[str]) -> None:
         self.stack, self.offers, self.asked = stack, offers, mixes()
@@ -66,7 +66,7 @@ class Market:
 
     def get(self, path: str) -> bytes:
         if perf_counter() - self.asked_at > IDLE_S:
-            self.connection.close()  # as the server may have: the request opens another
+            self.connection.close()  # the server may have closed it; the request opens another
         self.asked_at = perf_counter()
         self.connection.request("GET", path, headers={"Accept": "*/*"})
         response = self.connection.getresponse()
@@ -79,7 +79,7 @@ class Market:
         return self._pages(prefix, asked or self.asked, PASSES)
 
     def moments(self, rounds: int = PASSES) -> Figures:
-        """Every request for itself, hiccups and all."""
+        """Measure every request once per round, outliers included."""
         return Figures.middle([self.round() for _ in range(rounds)])
 
     def round(self) -> Figures:
@@ -93,19 +93,19 @@ class Market:
         command = [sys.executable, "-m", "bench.market_floor", *which]
         env = self.stack.env
         done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)  # noqa: S603 own command
-        # The server closes a connection that was idle for so long; the next one may be another process of its.
+        # The server closes a connection that was idle for this long; the next one may lead to another of its processes.
         self.connection.close()
         self.round()
         return {name: Figures(**each) for name, each in json.loads(done.stdout).items()}
 
     def web_mb(self) -> float:
-        """Resident memory of the largest web process."""
+        """Return the resident memory of the largest web process, in MiB."""
         parent = psutil.Process(self.stack.processes["web"].pid)
         return max(float(each.memory_info().rss) for each in parent.children(recursive=True)) / 2**20
 
 
 def timed(works: Iterable[Callable[[], Any]]) -> list[float]:
-    """Milliseconds of each."""
+    """Return the milliseconds of each call."""
     times = []
     for work in works:
         began = perf_counter()
@@ -118,11 +118,11 @@ def timed(works: Iterable[Callable[[], Any]]) -> list[float]:
 def market_of(offers: int, indexes: Sequence[str] = FLOOR_INDEXES) -> Iterator[Market]:
     folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
-    # As the web processes of `make up` have it.
+    # as for the web processes of `make up`
     stack = Stack(folder, durable=True, settings=dict(WEB_MARKET))
     try:
         market = Market(stack.start(jobs=False), offers, indexes)
-        market.moments(1)  # connections, caches, the first sight of each page
+        market.moments(1)  # connections, caches, the first rendering of each page
         yield market
         market.connection.close()
         market.database.close()
@@ -132,7 +132,10 @@ def market_of(offers: int, indexes: Sequence[str] = FLOOR_INDEXES) -> Iterator[M
 
 @contextmanager
 def pages(offers: int) -> Iterator[Callable[[], Sample]]:
-    """GET /offers under 400 mixes of filters; floor: two-step SQL over covering partial indexes, without HTTP."""
+    """Measure GET /offers with 400 mixes of filters.
+
+    Floor: two-step SQL over covering partial indexes, without HTTP.
+    """
     with market_of(offers) as market:
 
         def once() -> Sample:
@@ -145,9 +148,9 @@ def pages(offers: int) -> Iterator[Callable[[], Sample]]:
 
 @contextmanager
 def facets(offers: int) -> Iterator[Callable[[], Sample]]:
-    """A page, the total and facets inside a process that keeps its copy as a web process does.
+    """Measure a page, the total and facets in a process that keeps its copy as a web process does.
 
-    Floor: the same answer by bare numpy, from columns that are never brought up to date.
+    Floor: the same answer by plain numpy, from columns that are never updated.
     """
     with market_of(offers) as market:
 
@@ -169,7 +172,7 @@ def facets(offers: int) -> Iterator[Callable[[], Sample]]:
 
 @contextmanager
 def deep_pages(offers: int) -> Iterator[Callable[[], Sample]]:
-    """The 40th page of a search; floor: its first."""
+    """Measure the 40th page of a search; floor: its first page."""
     with market_of(offers) as market:
         path = _API
         for _ in range(DEEP):
@@ -186,7 +189,7 @@ def deep_pages(offers: int) -> Iterator[Callable[[], Sample]]:
 
 @contextmanager
 def html(offers: int) -> Iterator[Callable[[], Sample]]:
-    """The market page as a browser gets it; floor: the API's page of the same search."""
+    """Measure the HTML page of the market; floor: the API's page of the same search."""
     with market_of(offers) as market:
         asked = market.asked[: MIXES // 10]
         market.pages("/market?", asked)

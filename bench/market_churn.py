@@ -1,11 +1,13 @@
-"""Pages while offers change: a thousand commits a second, each of one offer that is rented or comes back.
+"""Benchmark of pages while offers change: a thousand commits per second, each of one offer.
 
-The writer is pgbench, a compiled client with a prepared statement, paced to its rate: what a client costs is not the
-market's. Each change is a transaction of its own through the table's trigger, as the services write them, and no offer
-changes twice in a run. Afterwards every change must be there once, and in the copy: each mark set meanwhile was shown when
-the age that a copy may have was over, and counts and lowest prices by model and region are those of the table.
+The writer is pgbench, a compiled client with a prepared statement and a fixed rate: the cost of a client is not the
+market's. Each change is a transaction of its own through the table's trigger, as the services write them, and no
+offer changes twice in a run. Afterwards every change must be in the table once, and in the copy: each mark that was
+set meanwhile was shown within the age that a copy may have, and counts and lowest prices by model and region equal
+those of the table.
 
-"p99 beside" is the same while the writer changes another table as fast: what the shared cores cost, and not the market.
+"p99 beside" is the same while the writer changes another table as fast: the cost of the shared cores, not the
+market's.
 """
 
 import json
@@ -25,13 +27,13 @@ from bench.market import Figures, Market, market_of
 from common.money import format_money
 from devserver.processes import WEB_MARKET_AGE_MS
 
-RATE: Final = 1_000  # a second: 5 % of 100,000 in 5 s
+RATE: Final = 1_000  # per second: 5 % of 100,000 in 5 s
 MEASURED_S: Final = 5
 MARKS: Final = 3
 _MAX_AGE_S: Final = WEB_MARKET_AGE_MS / 1_000
 _WRITTEN_S: Final = MEASURED_S + 4  # marks wait for _MAX_AGE_S each, and the last pages of the measurement overlap
 _BEHIND: Final = 0.97  # a writer slower than this share of its rate measures something else
-# Earlier marks undone; the order of the changes, drawn anew for each run, and what the offers were before.
+# Undo earlier marks; draw a new order of the changes for each run, and store what the offers were before.
 _TURNS: Final = """
 UPDATE marketplace_offer SET price_micros = 1000000 WHERE price_micros < 100000;
 DROP TABLE IF EXISTS bench_turn, bench_beside;
@@ -50,7 +52,7 @@ UPDATE {table} SET gpu_free = CASE WHEN gpu_free = 0 THEN gpu_total ELSE 0 END
 _DIFFERENT: Final = """
 SELECT count(*) FROM bench_turn t JOIN marketplace_offer o USING (id) WHERE o.gpu_free <> t.was AND o.id <> %s
 """
-# Cheaper than every other: the first of the first page.
+# cheaper than all others: the first of the first page
 _MARK: Final = "UPDATE marketplace_offer SET gpu_free = gpu_total, price_micros = %s WHERE id = %s"
 _CHOICES: Final = "SELECT {0}, count(*), min(price_micros) FROM marketplace_offer WHERE gpu_free > 0 GROUP BY {0}"
 _FACETS: Final = {"gpu_model": "gpu_model", "region": "region"}
@@ -58,7 +60,7 @@ _FACETS: Final = {"gpu_model": "gpu_model", "region": "region"}
 
 @contextmanager
 def churn(offers: int) -> Iterator[Callable[[], Sample]]:
-    """The p99 of pages while offers change; floor: the same while nothing does."""
+    """Measure the p99 of pages while offers change; floor: the same while nothing does."""
     with market_of(offers, indexes=()) as market:
 
         def once() -> Sample:
@@ -89,7 +91,7 @@ def churn(offers: int) -> Iterator[Callable[[], Sample]]:
 
 
 class _Writer:
-    """Flips the first offers of `bench_turn`, one commit each, for so many seconds."""
+    """Changes the first offers of `bench_turn`, one commit each, for a fixed time."""
 
     def __init__(self, market: Market, table: str) -> None:
         script, uri = market.stack.folder / "churn.sql", market.stack.postgres.get_uri()
@@ -99,7 +101,7 @@ class _Writer:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
 
     def ended(self) -> int:
-        """How many changes it committed. It must have written all the time that was measured, and kept its pace."""
+        """Return how many changes it committed; it must have run throughout the measurement, at its rate."""
         if self._process.poll() is not None:
             raise AssertionError("The writer ended before the measurement did.")
         told, _ = self._process.communicate()
@@ -113,7 +115,7 @@ class _Writer:
 
 
 def _while_written(market: Market) -> Figures:
-    sleep(0.2)  # its connection
+    sleep(0.2)  # for its connection
     rounds, until = [], perf_counter() + MEASURED_S
     while perf_counter() < until:
         rounds.append(market.round())
@@ -121,7 +123,11 @@ def _while_written(market: Market) -> Figures:
 
 
 def _mark(market: Market, offers: int, price: int) -> float:
-    """Milliseconds from a commit to the first page that shows it; AssertionError where a page may not be so old any more."""
+    """Return the milliseconds from a commit to the first page that shows it.
+
+    Raises:
+        AssertionError: A page was older than a copy may be.
+    """
     [(marked,)] = _rows(market, "SELECT id::text FROM bench_turn WHERE turn = %s", [offers])
     _rows(market, _MARK, [price, marked])
     began, shown = perf_counter(), False

@@ -1,4 +1,4 @@
-"""Floors of the market's rows, measured inside one process: two-step SQL pages, and bare numpy columns; prints JSON."""
+"""Floors of the market's rows, in one process: two-step SQL pages and numpy columns; prints JSON."""
 
 import json
 import os
@@ -61,10 +61,10 @@ def sql_pages(cursor: Any, asked: Sequence[Mix]) -> Figures:
 
 
 class Bare:
-    """Live offers in price order, one array a column: page, total and facets with nothing around them.
+    """Live offers in price order, with one array per column: page, total and facets, nothing else.
 
-    `counts` is the least that could be called facets: five counts. `answer` gives what ours gives: twelve facets, each
-    with the lowest price of every choice.
+    `counts` is the least that could be called facets: five counts. `answer` computes the same as the market: twelve
+    facets, each with the lowest price of every choice.
     """
 
     def __init__(self, cursor: Any) -> None:
@@ -87,7 +87,7 @@ class Bare:
         self.facets["count"] = ("gpu_free", free, _GPUS_AT_MOST + 1)
 
     def counts(self, mix: Mix) -> int:
-        """Each facet ignores its own filter, as ours do."""
+        """Compute the counts; as in the market, each facet ignores its own filter."""
         asked = self.asked(mix)
         found = self.fits(list(asked.values()))
         counts = []
@@ -97,7 +97,7 @@ class Bare:
         return len(found) + len(found[:PAGE]) + len(counts)
 
     def answer(self, mix: Mix) -> int:
-        """As `counts`, of every facet that ours has and with the lowest prices."""
+        """Compute all facets of the market, with their lowest prices."""
         asked, prices = self.asked(mix), self.numbers["price_micros"]
         found = self.fits(list(asked.values()))
         given = []
@@ -128,13 +128,13 @@ class Bare:
 
 
 def coded(values: Sequence[Any]) -> tuple[NDArray[np.uint8], int]:
-    """Each value's place among the different ones, and how many those are."""
+    """Return each value's index among the distinct ones, and their number."""
     words, places = np.unique(np.array(values), return_inverse=True)
     return places.astype(np.uint8), len(words)
 
 
 def timed(asked: Sequence[Mix], work: Callable[[Mix], object], passes: int = PASSES) -> Figures:
-    """Milliseconds at the 50th and 99th percentile of the mixes; of each mix the median of its passes counts."""
+    """Return the milliseconds at the 50th and 99th percentile of the mixes, each by its median pass."""
     times: list[list[float]] = [[] for _ in asked]
     for _ in range(passes):
         for own, mix in zip(times, asked, strict=True):
@@ -146,7 +146,7 @@ def timed(asked: Sequence[Mix], work: Callable[[Mix], object], passes: int = PAS
 
 
 def searches(asked: Sequence[Mix]) -> Figures:
-    """Ours, kept up to date at each search: a page of rows, the total, twelve facets with their lowest prices."""
+    """Measure the market's own search on an up-to-date copy: page, total and twelve facets."""
     queries = {mix.address: read_params(QueryDict(mix.address), image_needs=lambda _image: NO_IMAGE) for mix in asked}
 
     def search(mix: Mix) -> None:

@@ -1,4 +1,4 @@
-"""400 searches of a renter, the same for each seed: as an address for the API, as SQL, and as a query for the engine."""
+"""400 searches of renters, the same at every run: as API parameters and as SQL."""
 
 import random
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from bench.market_seed import models, regions
 
 MIXES: Final = 400
 PAGE: Final = 50
-PASSES: Final = 5  # of which the median counts, so that one hiccup of the machine is not a mix
+PASSES: Final = 5  # whose median counts, so that one delay of the machine is not taken for a mix
 _MIB: Final = 1_024
 
 
 @dataclass
 class Mix:
-    """`pairs` are parameters of `GET /offers`; `where` says the same in SQL."""
+    """One search; `pairs` are parameters of `GET /offers`, and `where` is the same in SQL."""
 
     pairs: list[tuple[str, str]] = field(default_factory=list)
     where: list[str] = field(default_factory=lambda: ["gpu_free > 0"])
@@ -42,7 +42,7 @@ def mixes() -> list[Mix]:
 
 
 def _mix(chance: random.Random) -> Mix:
-    """Each of twelve filters with the likelihood that a renter sets it."""
+    """Return a search; each of twelve filters has the probability with which renters set it."""
     mix = Mix()
     _choices(mix, chance)
     _numbers(mix, chance)

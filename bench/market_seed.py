@@ -1,8 +1,8 @@
-"""A market of any size, the same for each seed, written by PostgreSQL itself; and the indexes of the bare SQL beside it."""
+"""A market of any size, the same at every run, written by PostgreSQL; and the floor's indexes."""
 
 from typing import Final
 
-# 20 models on each host. Live: 40 % of the offers have free GPUs.
+# 20 models on each host. 40 % of the offers are live, that is, have free GPUs.
 _MODELS: Final = (
     *("rtx-4090", "rtx-3090", "rtx-5090", "a100", "h100-sxm", "h100-pcie", "h200", "b200", "l4", "l40s", "t4", "a10", "a30"),
     *("v100", "rtx-2080-ti", "rtx-3060", "rtx-a4000", "rtx-a5000", "rtx-a6000", "a40"),
@@ -48,8 +48,8 @@ SELECT gen_random_uuid(), h.id, m.slug, r.name, 'docker', false, h.name, 'online
                FROM unnest(%(models)s::text[]) WITH ORDINALITY AS each (slug, ordinality)) AS m
  CROSS JOIN LATERAL (SELECT (ARRAY[1, 2, 4, 8])[1 + (random() * 3 + 0 * m.vram_gb)::int] AS total, h.id AS o) AS g
  CROSS JOIN LATERAL (SELECT (%(regions)s::text[])[1 + (random() * 7 + 0 * m.vram_gb)::int] AS name, h.id AS o) AS r
-"""  # noqa: S608  (a constant of this module)
-# What the bare two-step search stands on: the filtered columns inside three partial indexes.
+"""  # noqa: S608 (a constant of this module)
+# Indexes for the floor's two-step search: the filtered columns in three partial indexes.
 FLOOR_INDEXES: Final = tuple(
     f"CREATE INDEX floor_by_{first or 'price'} ON marketplace_offer ({first and first + ', '}price_micros, id)"
     " INCLUDE (region, gpu_model, gpu_free, vram_mb, verified, disk_kind, reliability_ppm, disk_read_mbps, net_down_mbps,"
@@ -59,7 +59,7 @@ FLOOR_INDEXES: Final = tuple(
 
 
 def seed_statements(offers: int) -> list[tuple[str, dict[str, object]]]:
-    """In this order, on one connection."""
+    """Return the statements, to be executed in this order on one connection."""
     arguments: dict[str, object] = {"hosts": max(1, offers // PER_HOST), "models": list(_MODELS), "regions": list(_REGIONS)}
     return [("SELECT setseed(0.42)", {}), (HOSTS, arguments), (OFFERS, arguments), ("ANALYZE marketplace_offer", {})]
 

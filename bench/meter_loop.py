@@ -1,4 +1,4 @@
-"""The close-out as one would write it first: a transaction of the ORM's for each meter."""
+"""Settlement as a first version would do it: one ORM transaction per meter."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -21,7 +21,7 @@ def settle_each(meter_ids: Sequence[UUID]) -> None:
 
 @transaction.atomic
 def _settle_hour(meter_id: UUID) -> None:
-    """The next whole hour of one meter: the same rows as the settlement's, but for a posting of its own."""
+    """Settle the next whole hour of one meter; same rows as the settlement, but with its own posting."""
     meter = Meter.objects.get(pk=meter_id)
     platform = Wallet.objects.get(kind=Wallet.Kind.PLATFORM)
     begins, ends = meter.settled_until, meter.settled_until + _HOUR

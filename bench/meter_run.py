@@ -1,4 +1,4 @@
-"""One step of the meters' rows in a process of its own, on the database of DATABASE_URL; prints what it found as JSON."""
+"""One step of the meters' benchmarks in its own process, on DATABASE_URL; prints its result as JSON."""
 
 import json
 import logging
@@ -39,11 +39,11 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def cpu() -> float:
-    """Seconds of the processor, of this process and of its PostgreSQL: what other programs do is left out."""
+    """Return the CPU seconds of this process and its PostgreSQL, without those of other programs."""
     server = psutil.Process(connection.connection.get_backend_pid()).parent()
     assert server is not None
     while True:
-        with suppress(psutil.NoSuchProcess):  # a session that has just ended: the server counts it at the next look
+        with suppress(psutil.NoSuchProcess):  # a session has just ended: the server counts it at the next attempt
             running = [each.cpu_times() for each in server.children()]
             ended = server.cpu_times()
             own = time.process_time() + ended.children_user + ended.children_system
@@ -64,7 +64,7 @@ def vacuum() -> None:
 
 
 def seed(meters: int) -> dict[str, Any]:
-    """Also the row-by-row loop over the first few, and the first hour of all the others, which warms up."""
+    """Seed the database; settle the first meters one by one, and an hour of all others as a warm-up."""
     with connection.cursor() as cursor:
         for statement in SEED:
             cursor.execute(statement, {"meters": meters, "hours": HOURS, "opened": _OPENED})
@@ -78,7 +78,7 @@ def seed(meters: int) -> dict[str, Any]:
 
 
 def hour(number: int) -> datetime:
-    """When every meter has run its first so many hours."""
+    """Return when every meter has run its first `number` hours."""
     return _OPENED + timedelta(hours=number + 1)
 
 
@@ -95,13 +95,13 @@ def floor(statement: str, now: datetime) -> None:
                 cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         cursor.execute(statement, {"now": now})
         if statement == FLOOR:
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # checks that wait for the end keep a table from being altered
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # a table with deferred checks cannot be altered
             for table in WALLS:
                 cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
 def close() -> dict[str, Any]:
-    """An hour of all meters by us, one by hand, and one by hand with the walls standing; then ours again: a replay."""
+    """Settle one hour by the market, one by hand, one by hand with all triggers on; then repeat ours."""
     begun = settled_hours()
     works: dict[str, Callable[[datetime], Any]] = {
         "ours": lambda now: settle_meters(now=now),
@@ -122,7 +122,7 @@ def close() -> dict[str, Any]:
 
 
 def deplete() -> dict[str, Any]:
-    """Ten wallets run dry; found by the renewals and the search, each of their sources is closed and settled."""
+    """Exhaust ten wallets; find them by renewals and search, and close and settle all their sources."""
     vacuum()
     now = hour(settled_hours() + 1)
     with connection.cursor() as cursor:

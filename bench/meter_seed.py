@@ -1,9 +1,9 @@
-"""Running meters of any number, written by PostgreSQL itself: a tenth as many renters, a hundredth as many hosts' owners."""
+"""Seed of running meters, with a tenth as many renters and a hundredth as many host owners."""
 
 from typing import Final
 
 HOURS: Final = 12
-"""Each meter is proven and funded for so many hours and settled for none, so that as many hours can be charged."""
+"""Hours that each meter is proven and funded for; none are settled, so as many can be charged."""
 
 # Meters open in the order of their keys, spread over an hour; who rents from whom is shuffled by two primes.
 SEED: Final = (
@@ -76,8 +76,8 @@ TABLES: Final = (
     "billing_usage",
 )
 
-# One hour of each meter, by hand: whole hours at one rate, nobody else at work, no lock, no batch, nothing to catch up. The
-# walls are taken away, so it moves the meters itself.
+# One hour of each meter by hand: whole hours at one rate, no other work, no locks, no batches, no backlog. The
+# safeguards are off, so it advances the meters itself.
 _HOUR_BY_HAND: Final = """
 WITH line AS MATERIALIZED (
     SELECT id, payer_id, payee_id, source_kind, source_id, settled_until AS period_from,
@@ -119,8 +119,8 @@ FLOOR: Final = _HOUR_BY_HAND.format(advanced=_ADVANCED)
 WALLED_FLOOR: Final = _HOUR_BY_HAND.format(advanced="")
 WALLS: Final = ("billing_entry", "billing_usage", "billing_meter")
 
-# Ten wallets that have nothing left but what pays 40 minutes of each of their meters since its last whole hour, and the
-# meters are proven 10 minutes further. What the wallets had besides goes to another renter.
+# Ten wallets that have only what pays 40 minutes of each of their meters since its last whole hour, while the meters
+# are proven for 10 minutes more. All else that the wallets had goes to another renter.
 DEPLETE: Final = """
 WITH poor AS MATERIALIZED (
     SELECT payer_id FROM (SELECT DISTINCT payer_id FROM billing_meter

@@ -1,4 +1,4 @@
-"""The meters' rows: an hour of many running meters charged, and ten wallets among them that run dry, beside their floors."""
+"""Benchmarks of meters: an hour of many meters charged, and ten exhausted wallets among them."""
 
 import json
 import math
@@ -17,9 +17,9 @@ from bench.frame import Sample
 from devserver.postgres import PLANNER
 from tests.stack.harness import ROOT, Stack, configure
 
-# As docs/operations.md advises for many running meters.
+# As docs/operations.md recommends for many running meters.
 _MEMORY = {"shared_buffers": "'4GB'", "max_wal_size": "'8GB'"}
-_AUDITED = 100_000  # the whole audit after a row, for so many meters at most
+_AUDITED = 100_000  # meters up to which the whole ledger is audited after a row
 
 
 class Books:
@@ -73,9 +73,9 @@ def books_of(*sizes: int) -> Iterator[Books]:
 
 @contextmanager
 def close_out(meters: int, smaller: int | None = None) -> Iterator[Callable[[], Sample]]:
-    """One hour of each meter; floor: one statement by hand that writes the same rows, all triggers of ours off.
+    """Charge one hour of each meter; floor: one handwritten statement for the same rows, triggers off.
 
-    With a `smaller` number the note "exponent" tells how the time grows from there.
+    With `smaller`, the note "exponent" tells how the time grows from that number of meters.
     """
     with books_of(*(size for size in (smaller, meters) if size)) as books:
 
@@ -102,7 +102,7 @@ def close_out(meters: int, smaller: int | None = None) -> Iterator[Callable[[], 
 
 @contextmanager
 def depleted(meters: int, smaller: int) -> Iterator[Callable[[], Sample]]:
-    """Ten wallets run dry among many running meters; floor: the same among fewer."""
+    """Exhaust ten wallets among many running meters; floor: the same among fewer."""
     with books_of(smaller, meters) as books:
 
         def once() -> Sample:

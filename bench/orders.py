@@ -1,4 +1,4 @@
-"""Orders every GPU of one offer in this process, and does the same in bare SQL; prints the medians in milliseconds."""
+"""Order every GPU of one offer, do the same in plain SQL, and print the median milliseconds."""
 
 import json
 import os
@@ -38,7 +38,7 @@ ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
 
 
 def rents(offer: str, count: int) -> list[float]:
-    """Milliseconds of each order; the quotes are made before."""
+    """Return the milliseconds of each order; the quotes are made before."""
     renter = User.objects.get(email="alice@example.com")
     offer_id = parse_public_id("offr", offer)
     quotes = [create_quote(renter=renter, offer_id=offer_id, image="berth-base") for _ in range(count)]
@@ -51,7 +51,10 @@ def rents(offer: str, count: int) -> list[float]:
 
 
 def bare_rents(count: int) -> list[float]:
-    """Milliseconds of each: lock and charge the wallet, choose and lease a GPU, count the offer, write hold and instance."""
+    """Return the milliseconds of each order in plain SQL.
+
+    An order locks and charges the wallet, chooses and leases a GPU, counts the offer, and writes hold and instance.
+    """
     connection = psycopg2.connect(os.environ["DATABASE_URL"])
     with connection, connection.cursor() as cursor:
         cursor.execute(_BARE_TABLES, {"count": count})

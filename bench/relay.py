@@ -1,6 +1,7 @@
-"""The relay under many waiting agents: memory for each, and how long a change takes to reach the one who waits for it.
+"""Benchmark of the relay with many waiting agents: memory per agent, and the delay of wake-ups.
 
-`python -m bench.relay --waiters 10000` starts a Redis and a relay of its own, prints its figures and stops them again.
+`python -m bench.relay --waiters 10000` starts a Redis and a relay of its own, prints its figures and stops them
+again.
 """
 
 import argparse
@@ -28,30 +29,30 @@ from agents.relay.config import read_config
 from agents.relay.routes import build_app
 from common.change_counters import _TOUCH, topic_key
 
-AT_ONCE = 500  # connections opened side by side: more would overflow the listening queue, not measure the relay
+AT_ONCE = 500  # connections opened at the same time: more would overflow the listening queue
 SECRET = secrets.token_hex(16)
 READY_S = 20.0
-HOLD_S = 600.0  # longer than the run: a wake-up that is lost must not be hidden by the end of its wait
+HOLD_S = 600.0  # seconds, longer than the run: the end of a wait must not hide a lost wake-up
 PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured; times in milliseconds unless said otherwise."""
+    """Results; times in milliseconds unless the name says otherwise."""
 
     waiters: int
     kb_per_waiter: float
     connect_s: float
     wake_p50: float
     wake_p99: float
-    redis_floor_p50: float  # the same touch seen by a bare Redis subscriber
+    redis_floor_p50: float  # the same touch as seen by a plain Redis subscriber
     broadcast_s: float
-    relay_cpu_ms: float  # of the relay's processor for each of these wake-ups, with the wait that follows
+    relay_cpu_ms: float  # CPU time of the relay per wake-up, with the wait that follows
     lost: int
 
 
 class WaitingAgent:
-    """One agent's connection: asks again after each answer, as a real one does."""
+    """One agent's connection, which sends its next request after each answer, as a real one does."""
 
     def __init__(self, port: int, topic: str) -> None:
         ticket = sign_ticket(SECRET, topic=topic, expires_at=int(time.time()) + 3_600)
@@ -155,7 +156,7 @@ def _cpu_ms(pid: int) -> float:
 
 @contextmanager
 def _servers() -> Iterator[tuple[int, str, int]]:
-    """A Redis and a relay: the relay's port, Redis' address, the relay's process id."""
+    """Start a Redis and a relay; yield the relay's port, the Redis URL, and the relay's process id."""
     redis_port, relay_port = _free_port(), _free_port()
     redis_url = f"redis://127.0.0.1:{redis_port}/0"
     environment = {**os.environ, "REDIS_URL": redis_url, "RELAY_SECRET": SECRET}
@@ -199,7 +200,7 @@ def measure_relay(*, waiters: int = 10_000, wakes: int = 300) -> Figures:
 
 
 def serve(port: int) -> None:
-    """The relay as it is, but for the length of a wait."""
+    """Run the relay with longer waits."""
     allow_many_connections()
     config = replace(read_config(os.environ), hold_s=(HOLD_S, HOLD_S))
     build_server(build_app(config), host="127.0.0.1", port=port).run()

@@ -1,4 +1,4 @@
-"""The rent transaction alone: one process orders, nobody answers; beside it the same locks and writes in bare SQL."""
+"""Benchmark of the rent transaction alone: one process orders, no agent answers; floor in plain SQL."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The rows of `make bench`."""
+"""Rows of `make bench`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,7 +78,7 @@ ROWS = (
         "GET /offers while 5 % of 100,000 offers change in 5 s; floor: while nothing changes",
         partial(market_churn.churn, SIZES["100k"]),
         Limit(of_floor=2),
-        repeats=7,  # a p99 of so short a time differs by a third from one to the next
+        repeats=7,  # a p99 over so short a time varies by a third
     ),
     Row(
         "market_deep",

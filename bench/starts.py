@@ -1,4 +1,4 @@
-"""Order → running over the whole stack and real HTTP, on the simulated runtime and on a real engine."""
+"""Benchmark from order to running, over the whole stack and real HTTP, simulated and with Docker."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from tests.waiting import wait_until
 
 SIMULATED_ORDERS = 30
 DOCKER_ORDERS = 7
-BARE_REQUESTS = 3  # the order, the report of the agent, and the wait that tells of it
+BARE_REQUESTS = 3  # the order, the agent's report, and the wait that announces it
 IMAGE = "berth/base:1"
 PORTS = (22, 8888, 6006)
 
@@ -51,11 +51,11 @@ def simulated_starts() -> Iterator[Callable[[], Sample]]:
         stack.enrol("sim", "--runtime", "simulated", "--simulate-gpus", "RTX 4090:4")
         with stack.client("alice") as client:
             offer = offer_of(client, "sim")
-            _start_once(client, offer, "berth-base", 0)  # first one: connections, caches
+            _start_once(client, offer, "berth-base", 0)  # the first one: connections, caches
 
             def once() -> Sample:
                 starts = [_start_once(client, offer, "berth-base", 0) for _ in range(SIMULATED_ORDERS)]
-                lean = _Lean(stack.url, {})  # the server closes what is idle between two samples
+                lean = _Lean(stack.url, {})  # the server closes connections that idle between two samples
                 lean.ask("GET", "/healthz")
                 bare = [_timed(lambda: lean.ask("GET", "/healthz")) * BARE_REQUESTS for _ in range(SIMULATED_ORDERS)]
                 lean.close()
@@ -101,7 +101,7 @@ def _engine() -> Any:
 
 
 class _Lean:
-    """One kept connection without a client library's own work: httpx takes 0.6 to 0.9 ms for each request."""
+    """A persistent HTTP connection without a client library, as httpx takes 0.6 to 0.9 ms per request."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         self._connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
@@ -122,17 +122,17 @@ class _Lean:
 
 
 def _start_once(client: httpx.Client, offer: dict[str, Any], image: str, disk_gb: int) -> tuple[float, float]:
-    """Milliseconds from the order until it is seen running, and the same by the server's own times. Releases it again."""
+    """Order, wait until running, release; return the milliseconds as seen here, and by the server's times."""
     order = {"quote_id": quote(client, offer, data_disk_gb=disk_gb, image=image)["id"], "name": "bench", "ssh_key_ids": []}
     wait_url = client.get("/api/v1/live").raise_for_status().json()["wait_url"]
     web, relay = _Lean(str(client.base_url), {"Authorization": client.headers["Authorization"]}), _Lean(wait_url, {})
     version = relay.ask("GET", f"{wait_url}&since=0")["version"]
-    web.ask("GET", "/healthz")  # both connections stand
+    web.ask("GET", "/healthz")  # opens both connections
     began = time.perf_counter()
     instance = web.ask("POST", "/api/v1/instances", order)
     address, state = f"/api/v1/instances/{instance['id']}", instance["state"]
     until = f"{wait_url}&instance={instance['id']}&state=running&state=failed"
-    while state not in ("running", "failed"):  # as docs/watching.md says: what was seen counts from before the order
+    while state not in ("running", "failed"):  # see docs/watching.md: changes are counted from before the order
         answer = relay.ask("GET", f"{until}&since={version}")
         version, told = answer["version"], answer.get("changes")
         state = told[-1]["state"] if told else web.ask("GET", address)["state"]
@@ -150,7 +150,7 @@ def _start_once(client: httpx.Client, offer: dict[str, Any], image: str, disk_gb
 
 @contextmanager
 def _own_network(engine: Any) -> Iterator[str]:
-    """A bridge of its own, as each instance has: the engine's work too, so part of the floor."""
+    """Make a bridge network as each instance has; its time is part of the floor."""
     network = engine.networks.create(
         f"berth-bench-{new_uuid().hex}", driver="bridge", options={"com.docker.network.bridge.enable_icc": "false"}
     )
@@ -161,7 +161,7 @@ def _own_network(engine: Any) -> Iterator[str]:
 
 
 def _raw_start_isolated(engine: Any) -> tuple[float, float]:
-    """As `_raw_start`, on a network of the container's own: what an instance really asks of the engine."""
+    """Start a container as `_raw_start` does, but on its own network, as instances have."""
     began = time.perf_counter()
     with _own_network(engine) as network:
         made = (time.perf_counter() - began) * 1_000
@@ -170,7 +170,7 @@ def _raw_start_isolated(engine: Any) -> tuple[float, float]:
 
 
 def _raw_start(engine: Any, *, network: str = "bridge") -> tuple[float, float]:
-    """Milliseconds of the engine's own create + start of such a container; then until SSH answers."""
+    """Return the milliseconds of the engine's create and start of a container, then until SSH answers."""
     began = time.perf_counter()
     container = engine.containers.create(
         IMAGE,

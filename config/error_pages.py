@@ -17,7 +17,7 @@ from config.failure_messages import FAILURES, UNKNOWN_FAILURE, Fault
 register = template.Library()
 
 
-# By the error's stable code.
+# By the error's stable code, or by that code and the code of its first field error.
 FAULTS: dict[str, Fault] = {
     "gpu_taken": Fault(
         _("Someone else was faster: these GPUs have just been taken."),
@@ -278,7 +278,7 @@ FAULTS: dict[str, Fault] = {
 
 
 def fault_of(error: DomainError) -> Fault:
-    """The words for an error: those of its first wrong field before those of its code."""
+    """Return the words for an error: those of its first wrong field, else those of its code."""
     detailed = f"{error.code}.{error.errors[0].code}" if error.errors else error.code
     known = FAULTS.get(detailed) or FAULTS.get(error.code)
     return known or Fault(title=error.detail, advice="")
@@ -291,12 +291,12 @@ def fault(error: DomainError) -> Fault:
 
 @register.filter
 def failure_words(code: str) -> Fault:
-    """Why an instance failed, in words."""
+    """Return why an instance failed, in words."""
     return FAILURES.get(code, UNKNOWN_FAILURE)
 
 
 class ErrorPageMiddleware:
-    """Middleware that turns an error of a page's service into words: a page, a toast, or a message after a redirect."""
+    """Middleware that shows a service's error as a page, a toast, or a message after a redirect."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -308,7 +308,7 @@ class ErrorPageMiddleware:
         if not isinstance(exception, DomainError) or request.path_info.startswith(PROGRAM_PREFIXES):
             return None
         words = fault_of(exception)
-        if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        if request.htmx:  # type: ignore[attr-defined] # set by HtmxMiddleware
             return with_wait(toast(request, words, status=exception.status), exception)
         if isinstance(exception, NotFound):
             return render(request, "404.html", {"fault": words}, status=404)
@@ -319,13 +319,13 @@ class ErrorPageMiddleware:
 
 
 def toast(request: HttpRequest, words: Fault, *, status: int) -> HttpResponse:
-    """For a part of a page that was to be replaced: the page stays, and tells why."""
+    """Answer a request for a part of a page: the page stays, and a toast shows the error."""
     response = render(request, "components/fault_toast.html", {"fault": words}, status=status)
     response["HX-Retarget"], response["HX-Reswap"] = "#toasts", "beforeend"
     return response
 
 
 def _came_from(request: HttpRequest) -> str:
-    """The page that held the form, if it is ours."""
+    """Return the page that held the form, if it is one of ours."""
     parts = page_named(request, "Referer")
     return parts.path if parts.netloc == request.get_host() and parts.path != request.path else "/instances"

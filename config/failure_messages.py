@@ -1,4 +1,4 @@
-"""Why an instance failed, in plain words for pages: what happened and what to do."""
+"""Reasons why an instance failed, in plain words for pages: what happened and what to do."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ Words = str | Promise
 
 @dataclass(frozen=True)
 class Fault:
-    """What a person reads instead of a code."""
+    """Text for people in place of an error code."""
 
     title: Words
     advice: Words

@@ -1,4 +1,4 @@
-"""Copies what pages load from node_modules to static/vendor: `python -m config.frontend`, after `npm ci`."""
+"""Copy of the pages' libraries to static/vendor: `python -m config.frontend`, after `npm ci`."""
 
 import shutil
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-# From the package's folder to the name under static/vendor.
+# Path in node_modules → name under static/vendor.
 FILES = {
     "@tabler/core/dist/css/tabler.min.css": "tabler.min.css",
     "@xterm/addon-fit/lib/addon-fit.js": "xterm-fit.js",
@@ -23,12 +23,19 @@ _MAP_MARK = "sourceMappingURL="
 
 
 def _without_source_map(text: str) -> str:
-    """The maps are not copied; a name of a missing file would make browsers and hashed storage look for it."""
+    """Remove the reference to a source map, which is not copied.
+
+    Browsers and hashed storage would look for the missing file.
+    """
     return "".join(line for line in text.splitlines(keepends=True) if _MAP_MARK not in line[:80])
 
 
 def copy_vendor(packages: Path, target: Path) -> list[Path]:
-    """Copy every file of `FILES`, replacing what was there. Raises FileNotFoundError when a package is not installed."""
+    """Copy every file of `FILES`, replacing what was there.
+
+    Raises:
+        FileNotFoundError: A package is not installed.
+    """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     written = []

@@ -1,4 +1,4 @@
-"""Addresses for operations: is it up, is it ready, how is it doing."""
+"""Endpoints for operators: liveness, readiness and metrics."""
 
 import hmac
 import ipaddress
@@ -33,7 +33,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when the database is migrated and Redis answers; else 503 naming what is not."""
+    """Return 200 if the database is migrated and Redis answers, else 503 naming what is wrong."""
     checks = {"database": _database_state(), "redis": _redis_state()}
     if checks["database"] == "ok" and (difference := currency_difference()):
         checks["ledger"] = difference
@@ -43,7 +43,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Prometheus text, for this machine, staff, or who holds METRICS_TOKEN."""
+    """Return metrics for Prometheus to this machine, to staff, or to holders of METRICS_TOKEN."""
     if not (_from_this_machine(request) or _has_metrics_token(request) or acts_as_staff(request.user)):
         return problem_response(Forbidden("Metrics are for staff, this machine, or holders of the metrics token."))
     return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)
@@ -80,7 +80,7 @@ def _redis() -> redis.Redis:
 
 
 def _from_this_machine(request: HttpRequest) -> bool:
-    # Behind a proxy on the same machine everyone comes from loopback, so a forwarded request does not count.
+    # Behind a proxy on the same machine all requests come from loopback, so a forwarded request does not count.
     address = request.META.get("REMOTE_ADDR", "")
     forwarded = "HTTP_X_FORWARDED_FOR" in request.META or "HTTP_FORWARDED" in request.META
     return bool(address) and not forwarded and ipaddress.ip_address(address).is_loopback

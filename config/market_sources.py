@@ -1,4 +1,4 @@
-"""What the market may know of images and volumes, which live on a floor above it."""
+"""Access of the market's pages to images and volumes, which belong to an app above them."""
 
 from common.ids import parse_public_id, public_id
 from marketplace.search.volume_locality import VolumePlace
@@ -13,7 +13,11 @@ def image_choices() -> list[ImageChoice]:
 
 
 def place_of_volume(text: str) -> VolumePlace:
-    """Where the volume of this public id lies. Raises NotFound."""
+    """Return where the volume with this public id is.
+
+    Raises:
+        NotFound: There is no such volume.
+    """
     volume = placed_volume(parse_public_id("vol", text))
     host = volume.host
     return VolumePlace(

@@ -1,4 +1,4 @@
-"""What Prometheus may read: counts taken from the database at the moment of the scrape."""
+"""Metrics for Prometheus, counted in the database at each scrape."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ class MarketCounts(Collector):
 
 
 def _by_state(name: str, meaning: str, states: list[str], counts: Mapping[str, int]) -> GaugeMetricFamily:
-    """One row for each state, also for those at nought: a graph shall not have gaps."""
+    """Return one row for each state, including those with zero, so that graphs have no gaps."""
     family = GaugeMetricFamily(name, meaning, labels=["state"])
     for state in states:
         family.add_metric([state], counts.get(state, 0))
@@ -45,7 +45,7 @@ def _by_state(name: str, meaning: str, states: list[str], counts: Mapping[str, i
 
 @cache
 def registry() -> CollectorRegistry:
-    """This process and the market."""
+    """Return the registry with this process's metrics and the market's."""
     own = CollectorRegistry()
     for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR, MarketCounts()):
         own.register(collector)

@@ -1,4 +1,4 @@
-"""The API's contract: OpenAPI for programs."""
+"""OpenAPI document of the API."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control

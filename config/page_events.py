@@ -1,4 +1,4 @@
-"""Being told instead of asking again and again: the relay's addresses, with a ticket for one person's own topic."""
+"""Addresses at the relay for changes, with a ticket for one user's own topic."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -20,7 +20,7 @@ from config.constants import SCRIPT_TICKET_LIFETIME
 
 
 def relay_address(path: str, *, user: User, expires_at: datetime, news: bool = False) -> str:
-    """Where the relay tells that something of this person's changed; with `news` also which instance came to what state."""
+    """Return the relay's address for the user's changes; with `news` it also tells instances' new states."""
     topic, ends = f"{'news' if news else 'user'}:{user.pk.hex}", int(expires_at.timestamp())
     ticket = sign_ticket(settings.RELAY_SECRET, topic=topic, expires_at=ends, bonds=bonds_of(user))
     return f"{settings.RELAY_URL}/relay/v1/{path}?ticket={ticket}"
@@ -28,11 +28,14 @@ def relay_address(path: str, *, user: User, expires_at: datetime, news: bool = F
 
 @extend_schema_field({"type": "string", "format": "uri-reference"})
 class Address(serializers.CharField):
-    """Of the relay: a path where it answers on the site's own origin, else with its own."""
+    """Address at the relay: absolute, or a path if the relay has the site's own origin."""
 
 
 class Live(serializers.Serializer[dict[str, object]]):
-    """Where a script waits for the next change, each address good until it expires; without an origin it is the site's."""
+    """Addresses to wait at for the next change, valid until `expires_at`.
+
+    A path without an origin is relative to the site.
+    """
 
     wait_url = Address(
         help_text='GET with `&since=N`: answers `{"version": M}` as soon as M differs from N, or after 20 to 30 s. Who may '
@@ -44,7 +47,7 @@ class Live(serializers.Serializer[dict[str, object]]):
 
 
 class LiveView(APIView):
-    """Addresses that tell at once when anything of the asker's has changed: an instance, a volume, a balance."""
+    """Get addresses that answer as soon as anything of yours changes: an instance, a volume, a balance."""
 
     scopes: ClassVar = {"GET": ANY_SCOPE}
 

@@ -1,4 +1,4 @@
-"""What an unknown address or a crash answers: a problem document to programs, a page to people."""
+"""Handlers of unknown addresses and errors: a problem document for programs, a page for people."""
 
 import sys
 
@@ -35,21 +35,21 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Called while the error is handled, whoever raised it: a view, a middleware, a template."""
+    """Answer an unhandled error of a view, a middleware or a template, while it is being handled."""
     if is_passing(sys.exc_info()[1]):
         return _busy(request)
     return _problem(request, InternalError()) or defaults.server_error(request)
 
 
 def too_many_requests(request: HttpRequest) -> HttpResponse:
-    """Allauth's limits are by the minute; who knows better sets another Retry-After."""
+    """Answer a request beyond one of allauth's limits, which are per minute, with `Retry-After`."""
     error = TooOften(wait=_MINUTE_S)
     page = render(request, "fault.html", {"fault": fault_of(error)}, status=error.status)
     return with_wait(page, error)
 
 
 def _busy(request: HttpRequest) -> HttpResponse:
-    """Without the database, which every other page asks for something."""
+    """Answer without the database, which every other page queries."""
     answer = _problem(request, Busy())
     if answer is None and "HX-Request" in request.headers:
         answer = toast(request, fault_of(Busy()), status=Busy.status)

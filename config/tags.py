@@ -1,4 +1,4 @@
-"""Tags and filters that every template has: money, sizes, times, icons, form fields."""
+"""Tags and filters of all templates: money, sizes, times, icons, form fields."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ register.filter("return_address", return_address)
 register.filter("core_words", core_words)
 
 _SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
-_FINE_PLACES = 4  # a running cost is seen to grow
+_FINE_PLACES = 4  # so that a running cost is seen to grow
 _MIB_PER_GIB = 1024
 _MILLIS = 1000
 _COLORS = {
@@ -138,13 +138,13 @@ def currency_sign() -> str:
 
 @register.filter
 def money(micros: int) -> str:
-    """An exact amount with the currency's sign: a price, a rate, a line of the statement."""
+    """Format an exact amount with the currency's sign: a price, a rate, a line of the statement."""
     return _with_sign(format_money(micros))
 
 
 @register.filter
 def cost(micros: int) -> str:
-    """An amount to look at: cents, or ten-thousandths while it is under one unit."""
+    """Format an amount for an overview: to the cent, or to a ten-thousandth below one unit."""
     fine = 0 < abs(micros) < MICROS_PER_UNIT
     step = MICROS_PER_UNIT // (10_000 if fine else 100)
     text = format_money(divide_half_up(micros, step) * step)
@@ -153,20 +153,20 @@ def cost(micros: int) -> str:
 
 @register.filter
 def price(micros: int) -> str:
-    """A price in a list: to a ten-thousandth, which tells any two apart."""
+    """Format a price in a list, to a ten-thousandth."""
     step = MICROS_PER_UNIT // 10**_FINE_PLACES
     return money(divide_half_up(micros, step) * step)
 
 
 @register.filter
 def whole_money(micros: int) -> str:
-    """An amount to choose from: "$25" where there are no cents to show."""
+    """Format an amount to choose from, without cents if there are none: "$25"."""
     return money(micros).removesuffix(".00")
 
 
 @register.filter
 def plain_money(micros: int) -> str:
-    """As a person types it into a field."""
+    """Format an amount as a person types it into a field."""
     return format_money(micros)
 
 
@@ -177,7 +177,7 @@ def gpu_name(slug: str) -> str:
 
 @register.filter
 def as_percent(ppm: int) -> str:
-    """Millionths as a percentage, rounded down to hundredths: 99.996 is not 100."""
+    """Format millionths as a percentage, rounded down to hundredths: 99.996 is not 100."""
     return f"{ppm // 10_000}.{ppm // 100 % 100:02d} %"
 
 
@@ -188,7 +188,7 @@ def host_state_words(state: str) -> str | Promise:
 
 @register.filter
 def gib(mib: int) -> str:
-    """Mebibytes as a number of GB without needless places."""
+    """Format mebibytes as a number of GB without needless places."""
     return f"{mib / _MIB_PER_GIB:.1f}".removesuffix(".0")
 
 
@@ -214,25 +214,25 @@ def as_json(value: object) -> str:
 
 @register.filter
 def times(value: float, factor: int) -> int:
-    """Of a fraction too: 2.8 hours are 10,080 seconds."""
+    """Multiply, fractions included: 2.8 hours are 10,080 seconds."""
     return int(value * int(factor)) if isinstance(value, float) else int(value) * int(factor)
 
 
 @register.filter
 def kind_words(kind: str) -> str | Promise:
-    """An entry of the ledger in a renter's or a host owner's words."""
+    """Return the kind of a ledger entry in a renter's or a host owner's words."""
     return _KINDS.get(kind, kind)
 
 
 @register.filter
 def mode_words(mode: str) -> str | Promise:
-    """A billing mode in the middle of a sentence."""
+    """Return the name of a billing mode for the middle of a sentence."""
     return MODE_WORDS.get(mode, mode)
 
 
 @register.filter
 def percent_of_bps(bps: int) -> str:
-    """Hundredths of a percent as a percentage without needless places: 1250 is "12.5"."""
+    """Format hundredths of a percent as a percentage without needless places: 1250 is "12.5"."""
     return f"{bps / 100:g}"
 
 
@@ -243,31 +243,31 @@ def state_color(state: str) -> str:
 
 @register.filter
 def state_words(state: str) -> str | Promise:
-    """What goes on while the platform moves an instance by itself."""
+    """Describe a transitional state of an instance."""
     return _DOING.get(state, state)
 
 
 @register.filter
 def quote_item(text: str) -> str | Promise:
-    """An item or unit of a quote's line; a GPU's name is the same in every language."""
+    """Translate an item or a unit of a quote's line; GPU names are the same in all languages."""
     return _QUOTE_WORDS.get(text, text)
 
 
 @register.filter
 def term_words(term: str) -> str | Promise:
-    """How long a reserved term is."""
+    """Return the length of a reserved term in words."""
     return LENGTH_WORDS.get(term, term)
 
 
 @register.filter
 def is_moving(state: str) -> bool:
-    """A state that the platform leaves by itself."""
+    """Return whether the platform leaves this state by itself."""
     return state in _MOVING
 
 
 @register.filter
 def length_of_time(seconds: float) -> str:
-    """ "2 d 4 h", "3 h 12 min", "12 min 5 s": the two largest units."""
+    """Format a duration by its two largest units: "2 d 4 h", "3 h 12 min", "12 min 5 s"."""
     total = int(timedelta(seconds=float(seconds)).total_seconds())
     days, hours = divmod(total // 3600, 24)
     minutes, rest = total // 60 % 60, total % 60
@@ -283,7 +283,7 @@ def length_of_time(seconds: float) -> str:
 
 @register.filter
 def moment(at: datetime | None, style: str = "full") -> SafeString | str:
-    """A time that the page's script rewrites to the reader's zone; without it, UTC.
+    """Format a time in UTC, which a script of the page rewrites to the reader's time zone.
 
     Styles: full, date, short, stamp, clock, ago.
     """
@@ -296,7 +296,7 @@ def moment(at: datetime | None, style: str = "full") -> SafeString | str:
 
 @register.filter
 def last_day(until: datetime | None) -> str:
-    """The last whole day before a moment, as a date field wants it; by UTC."""
+    """Return the last whole day before a moment in UTC, as a date field needs it."""
     return "" if until is None else f"{until.astimezone(UTC) - timedelta(microseconds=1):%Y-%m-%d}"
 
 
@@ -307,7 +307,7 @@ def isoformat(at: datetime) -> str:
 
 @register.simple_tag(takes_context=True)
 def optional(context: Context, *names: str) -> str:
-    """Say at the head of a part which names it may be rendered without: they are None then.
+    """Declare the names that a template may be rendered without: they are None then.
 
     Every other name has to be defined: the tests refuse what Django would leave out (`tests/strict_templates.py`).
     """
@@ -319,14 +319,14 @@ def optional(context: Context, *names: str) -> str:
 
 @register.simple_tag
 def icon(name: str, css: str = "") -> SafeString:
-    """One symbol of static/img/icons.svg; for the eye alone, the words stand beside it."""
+    """Render a symbol of static/img/icons.svg; hidden from screen readers, as text accompanies it."""
     sheet = static("img/icons.svg")
     return format_html('<svg class="icon {}" aria-hidden="true"><use href="{}#{}"></use></svg>', css, sheet, name)
 
 
 @register.filter
 def styled(field: BoundField) -> SafeString:
-    """The field's input in the UI kit's clothes, tied to its help and errors for screen readers."""
+    """Render a field with the UI kit's classes, linked to its help and errors for screen readers."""
     widget = field.field.widget
     css = "form-select" if isinstance(widget, Select) else "form-control"
     if isinstance(widget, (CheckboxInput, CheckboxSelectMultiple, RadioSelect)):

@@ -1,4 +1,4 @@
-"""How long a process waits for PostgreSQL and Redis: a page must not wait for as long as a migration may."""
+"""Timeouts for PostgreSQL and Redis by kind of process: pages must not wait as long as migrations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from config.env import read_int, read_text
 
 @dataclass(frozen=True)
 class Waits:
-    """For PostgreSQL, in milliseconds unless the name says otherwise; 0 waits without end."""
+    """Timeouts for PostgreSQL, in milliseconds unless the name says otherwise; 0 waits without limit."""
 
     connect_s: int
     statement: int
@@ -24,7 +24,7 @@ _BY_PROCESS: Final[Mapping[str, Waits]] = MappingProxyType(
     {
         "web": Waits(connect_s=3, statement=15_000, lock=3_000, idle_in_transaction=15_000),
         "jobs": Waits(connect_s=5, statement=110_000, lock=5_000, idle_in_transaction=120_000),  # a task has 120 s
-        # manage.py: migrations, checks of the whole ledger.
+        # manage.py: migrations, checks of the whole ledger
         "maintenance": Waits(connect_s=10, statement=0, lock=5_000, idle_in_transaction=600_000),
     }
 )
@@ -32,8 +32,10 @@ _PROCESS: Final = "BERTH_PROCESS"
 
 
 def connection_options() -> dict[str, Any]:
-    """What libpq is told for each connection of this process. What is prepared (common.db.prepared) is planned once:
-    with lists among its values PostgreSQL would plan it each time. A dead line is noticed within a minute.
+    """Return libpq's options for each connection of this process.
+
+    Prepared statements (common.db.prepared) are planned once; with lists among their values PostgreSQL would plan
+    them each time. A dead connection is noticed within a minute.
     """
     waits = _waits()
     told = {
@@ -54,7 +56,7 @@ def connection_options() -> dict[str, Any]:
 
 
 def broker_options() -> dict[str, Any]:
-    """For Redis as the broker, in seconds. The jobs wait in it for work, the web only leaves hints there."""
+    """Return Redis' options as the broker, in seconds: jobs wait there, the web only leaves hints."""
     return {"socket_connect_timeout": 2, "socket_timeout": 2 if _process() == "web" else 10}
 
 

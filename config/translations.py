@@ -1,4 +1,4 @@
-"""Translations without gettext's tools: `python -m config.translations` compiles, `… gather` adds new texts to the .po."""
+"""Translations without gettext: `python -m config.translations` compiles, `… gather` adds new texts."""
 
 import ast
 import re
@@ -26,16 +26,16 @@ _CALLS = {
     "npgettext": (0, 1, 2),
     "npgettext_lazy": (0, 1, 2),
 }
-# What templatize() leaves of a template: calls with string literals, perhaps `count` as the last argument.
+# What templatize() leaves of a template: calls with string literals, perhaps with `count` as the last argument.
 _STRING = r"""u?(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
 _TEMPLATE_CALL = re.compile(rf"\b(?:_|n?p?gettext)\({_STRING}(?:, {_STRING})*(?:, count)?\)", re.DOTALL)
 
-# (context, singular, plural); None where there is none.
+# (context, singular, plural); None for missing parts.
 Text = tuple[str | None, str, str | None]
 
 
 def texts() -> dict[Text, list[str]]:
-    """Every text that the code or a template asks to have translated, with the files that ask."""
+    """Return every text that code or templates mark for translation, with the files that use it."""
     found: dict[Text, list[str]] = {}
     for path in sorted(_sources()):
         name = path.relative_to(BASE_DIR).as_posix()
@@ -91,7 +91,7 @@ def compile_all() -> None:
 
 
 def gather(locale: str) -> int:
-    """Add texts that the catalogue lacks, drop those that nobody asks for any more; how many were added."""
+    """Add missing texts to the catalogue and remove unused ones; return how many were added."""
     known = polib.pofile(str(catalogue_path(locale)))
     wanted = texts()
     kept = {(entry.msgctxt, entry.msgid, entry.msgid_plural or None): entry for entry in known}

@@ -1,4 +1,4 @@
-"""Every address, by app: pages, API, agents, operations."""
+"""URL configuration by app: pages, API, agents, operations."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""WSGI entry point, served by granian."""
+"""WSGI entry point of the Django project."""
 
 import os
 

@@ -1,1 +1,1 @@
-"""The development stack: everything that `make up` starts, on loopback, from Python wheels."""
+"""Development stack: everything that `make up` starts, on loopback, from Python wheels."""

@@ -1,8 +1,8 @@
-"""Runs the whole development stack in the foreground, or stops a running one.
+"""Run the whole development stack in the foreground, or stop a running one.
 
-python -m devserver          start it
-python -m devserver dev      start it, and start its programs anew when their code changes
-python -m devserver down     stop it
+python -m devserver         start it
+python -m devserver dev     start it, and restart its programs when their code changes
+python -m devserver down    stop it
 """
 
 import sys

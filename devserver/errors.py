@@ -1,4 +1,4 @@
-"""What keeps the stack from starting."""
+"""Error that keeps the stack from starting."""
 
 
 class StartFailed(Exception):

@@ -1,4 +1,4 @@
-"""Servers of one's own, which the stack is told of by their addresses: asked before anything is started."""
+"""Check of the developer's own servers, given by their URLs, before anything is started."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -15,7 +15,11 @@ ANSWER_S: Final = 5
 
 
 def ask(environment: Mapping[str, str]) -> None:
-    """Raises StartFailed unless those of DATABASE_URL and REDIS_URL answer that are set."""
+    """Check that the servers of DATABASE_URL and REDIS_URL answer, as far as these are set.
+
+    Raises:
+        StartFailed: One cannot be used.
+    """
     for name, (server, question) in _SERVERS.items():
         if name not in environment:
             continue

@@ -1,4 +1,4 @@
-"""The demo's hosts: about twenty simulated ones, and this machine where a container engine answers."""
+"""Demo hosts: about twenty simulated ones, and this machine if a container engine answers."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ _MOST_SIMULATED_GPUS = 4
 
 
 class Hosts:
-    """Enrols what is missing through the market's own API, and runs the agents."""
+    """Enrols missing hosts through the market's own API, and runs the agents."""
 
     def __init__(self, layout: Layout, environment: Mapping[str, str], supervisor: Supervisor) -> None:
         self._layout, self._environment, self._supervisor = layout, environment, supervisor
@@ -36,7 +36,10 @@ class Hosts:
         self._retry_at = 0.0
 
     def start(self, check: Callable[[], None]) -> None:
-        """The simulated hosts now; this machine as soon as its image is there. `check` raises when the stack is to stop."""
+        """Start the simulated hosts now, and this machine once its image is built.
+
+        `check` raises when the stack is to stop.
+        """
         folder = self._layout.state / "fleet"
         folder.mkdir(parents=True, exist_ok=True)
         missing = [host for host in FLEET if not is_enrolled(folder / host.name)]
@@ -51,7 +54,7 @@ class Hosts:
         self._start_image()
 
     def tend(self) -> None:
-        """Let this machine join once, when its image has been built."""
+        """Let this machine join, once its image has been built."""
         if self._image is None or not self._image.ready or time.monotonic() < self._retry_at:
             return
         try:
@@ -81,7 +84,7 @@ class Hosts:
         self._image.start()
 
     def _enrol_simulated(self, state: Path, host: DemoHost) -> None:
-        # Nothing listens for a simulated instance, so its host's name is one that cannot be resolved.
+        # No program listens in a simulated instance, so its host's name must not resolve.
         config = AgentConfig(
             url=self._layout.url,
             runtime="simulated",
@@ -127,7 +130,10 @@ class Hosts:
 
 
 def simulated_gpus() -> str:
-    """What to simulate on this machine: nothing where it has NVIDIA GPUs, and few, so that each has a fair share of it."""
+    """Return the GPUs to simulate on this machine: none if it has NVIDIA GPUs, else a few.
+
+    There are few so that each has a fair share of the machine.
+    """
     if NvmlProbe().facts():
         return ""
     return f"RTX 4090:{max(2, min(_MOST_SIMULATED_GPUS, os.cpu_count() or 1))}"

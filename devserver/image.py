@@ -1,7 +1,7 @@
-"""Builds the official base image on the local engine, in the background, with progress on the terminal and in a file.
+"""Build of the official base image on the local engine, in the background, with its progress.
 
-Checkouts that share an engine may differ in it. Each has its own under a name that tells its content; the plain name leads
-to the one that was built last, for tools alone.
+Checkouts that share an engine may have different images. Each has its own, with a name that depends on its content;
+the plain name refers to the one that was built last, and is for tools only.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _STEP = re.compile(r"Step (\d+)/(\d+) : (.+)")
 
 @dataclass(frozen=True)
 class BuildProgress:
-    """What image-build.json holds."""
+    """Content of image-build.json."""
 
     state: Literal["building", "ready", "failed"]
     reference: str = REFERENCE
@@ -47,7 +47,7 @@ class BuildProgress:
 
 
 def engine_answers() -> str | None:
-    """The version of the container engine, or None where none answers."""
+    """Return the version of the container engine, or None if none answers."""
     try:
         client = docker.from_env(timeout=_PING_TIMEOUT_S)
     except DockerException:
@@ -61,7 +61,7 @@ def engine_answers() -> str | None:
 
 
 class ImageBuild:
-    """One build, in a thread of its own. `ready` and `failed` tell how far it is."""
+    """One build, in a thread of its own, with its outcome in `ready` and `failed`."""
 
     def __init__(self, context: Path, report: Path, log: Path) -> None:
         self._context, self._report, self._log = context, report, log
@@ -102,7 +102,7 @@ class ImageBuild:
                 path=str(self._context),
                 tag=own,
                 rm=True,
-                forcerm=True,  # a failed step leaves no container either
+                forcerm=True,  # so that a failed step leaves no container either
                 decode=True,
                 labels={CONTENT_LABEL: content},
                 buildargs={"BUILD_CA": local_authorities()},
@@ -112,7 +112,7 @@ class ImageBuild:
             say(f"image {REFERENCE}: built in {self._seconds():.0f} s")
 
     def _build_sync(self, client: Any, context: Path) -> None:
-        """What copies disks to and from object storage. Instances run without it."""
+        """Build the image that copies disks to and from object storage; instances run without it."""
         if not context.is_dir():
             return
         content, own = content_hash(context), own_reference(SYNC_REFERENCE, context)
@@ -157,12 +157,12 @@ class ImageBuild:
 
 
 def local_authorities(folder: Path = LOCAL_AUTHORITIES) -> str:
-    """Certificates that this machine's owner has added: a network with TLS inspection needs them during the build, too."""
+    """Return certificates that this machine's owner added, which builds need behind TLS inspection."""
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.crt")))
 
 
 def content_hash(context: Path) -> str:
-    """A hash of the build's files, kept as a label on the image, so that it is built again when they change."""
+    """Return a hash of the build's files; as a label of the image it shows when they have changed."""
     digest = hashlib.sha256()
     for path in sorted(path for path in context.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(context)}\0{path.stat().st_mode & 0o111}\0".encode())
@@ -171,12 +171,12 @@ def content_hash(context: Path) -> str:
 
 
 def own_reference(reference: str, context: Path) -> str:
-    """What this checkout's own build of it is called."""
+    """Return the name of this checkout's own build."""
     return f"{reference}-{content_hash(context)[:12]}"
 
 
 def _is_there(client: Any, own: str, *, built_as: str, content: str) -> bool:
-    """Also where it was built before images had names of their own: then it gets one."""
+    """Return whether the image exists; one from before images had such names is given its name."""
     if _content_of(client, own) == content:
         return True
     if _content_of(client, built_as) != content:

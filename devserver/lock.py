@@ -1,4 +1,7 @@
-"""One stack for each state folder: a lock that the kernel lets go of when its holder dies, and the holder's number."""
+"""Lock that allows one stack per state folder; the kernel releases it when its holder dies.
+
+The file holds the process id of the holder.
+"""
 
 import fcntl
 import os
@@ -10,11 +13,11 @@ STOP_WITHIN_S = 40.0
 
 
 class AlreadyRunning(Exception):
-    """Another stack has this state folder."""
+    """Another stack uses this state folder."""
 
 
 class StackLock:
-    """Held from start to end. The file stays; only the lock on it counts."""
+    """Lock held from start to end. The file remains; only the lock on it counts."""
 
     def __init__(self, pid_file: Path) -> None:
         pid_file.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +37,11 @@ class StackLock:
 
 
 def stop_running(pid_file: Path, within_s: float = STOP_WITHIN_S) -> bool:
-    """Ask the stack that holds the lock to stop, and wait for it. False if none is running. Raises TimeoutError."""
+    """Ask the stack that holds the lock to stop, and wait for it; return False if none is running.
+
+    Raises:
+        TimeoutError: It did not stop in time.
+    """
     deadline = time.monotonic() + within_s
     asked = False
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The market's API as the stack itself uses it: with the demo host owner's token."""
+"""Client of the market's API, with the demo host owner's token."""
 
 import json
 from decimal import Decimal
@@ -13,7 +13,7 @@ class MarketRefused(Exception):
     """The API refused; the text is its own."""
 
 
-# What the demo's hosts ask in the modes beside hourly: the first sells none of them, the second by the month, and so on.
+# Discounts by length of term: the first demo host sells no terms, the second sells months, and so on.
 _TERMS: Final[tuple[dict[str, str], ...]] = (
     {},
     {"month": "0.2"},
@@ -25,9 +25,9 @@ _CENT: Final = Decimal("0.01")
 
 
 def sell_every_mode(layout: Layout) -> int:
-    """Give the demo's offers prices in more modes, some here and some there, so that there is something to compare.
+    """Give the demo's offers prices in other modes than hourly, so that there is something to compare.
 
-    Offers that have such prices already keep them. Returns how many hosts were changed.
+    Offers with such prices keep them. Returns how many hosts were changed.
     """
     with _as_host_owner(layout) as market:
         rows = market.get("/hosts", params={"limit": 100}).raise_for_status().json()["results"]
@@ -57,7 +57,7 @@ def _as_host_owner(layout: Layout) -> httpx.Client:
 
 
 def join_token(layout: Layout, *, name: str, region: str, price: str) -> str:
-    """A one-use token for one host, asked for over HTTP as any host owner would."""
+    """Request a one-use token for one host over HTTP, as any host owner would."""
     users = json.loads(layout.demo_file.read_text(encoding="utf-8"))["users"]
     reply = httpx.post(
         f"{layout.url}/api/v1/join-tokens",

@@ -1,4 +1,4 @@
-"""Runs npm with the machine's Node where it has version 18 or later, else with the Node of a Python wheel.
+"""Runs npm with the machine's Node if it is version 18 or later, else with the Node of a Python wheel.
 
 `python -m devserver.node ci` is `npm ci`.
 """
@@ -14,7 +14,11 @@ OLDEST_NODE = 18
 
 
 def npm_command() -> list[str]:
-    """How to call npm here. Raises SystemExit where there is neither a Node of the machine nor the wheel."""
+    """Return the npm command of this machine.
+
+    Raises:
+        SystemExit: There is neither a suitable Node nor the wheel.
+    """
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is not None and node is not None and major_version(_version_of(node)) >= OLDEST_NODE:
         return [npm]
@@ -26,7 +30,7 @@ def npm_command() -> list[str]:
 
 
 def major_version(text: str) -> int:
-    """20 of "v20.20.2"; 0 of anything else."""
+    """Return 20 for "v20.20.2"; 0 for any other text."""
     found = re.match(r"v(\d+)\.", text)
     return int(found[1]) if found else 0
 

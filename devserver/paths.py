@@ -1,4 +1,4 @@
-"""Where the stack keeps its state, and which ports it takes."""
+"""State folder and ports of the stack."""
 
 import os
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from config.env import read_int
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_PORT = 8000
-HIGHEST_PORT = 32_000  # above begin the ports that outgoing connections take at random
+HIGHEST_PORT = 32_000  # ports for outgoing connections begin above it
 _LOOPBACK = "127.0.0.1"
 _INSTANCE_PORTS = 100
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One stack: a state folder and a first port. The relay and Redis take the two ports after it."""
+    """One stack: a state folder and a first port; the relay and Redis use the two ports after it."""
 
     state: Path
     port: int
@@ -42,13 +42,16 @@ class Layout:
 
     @property
     def instance_ports(self) -> str:
-        """The range for containers' ports: below those of outgoing connections, and another one for another PORT."""
+        """Return the range of containers' ports, which differs by PORT and lies below outgoing ports."""
         first = 20_000 + self.port % 100 * _INSTANCE_PORTS
         return f"{first}-{first + _INSTANCE_PORTS - 1}"
 
     @property
     def network_pool(self) -> str:
-        """Where instances' networks lie: another one for another PORT, since two stacks may share an engine."""
+        """Return the address pool of instances' networks, which differs by PORT.
+
+        Two stacks may share an engine.
+        """
         return f"10.{200 + self.port % 50}.0.0/16"
 
     @property
@@ -69,7 +72,11 @@ class Layout:
 
 
 def layout_from_environment() -> Layout:
-    """BERTH_STATE names the state folder (`.berth`), PORT the first port (8000). Raises SystemExit for a bad port."""
+    """Return the layout by BERTH_STATE, the state folder (`.berth`), and PORT, the first port (8000).
+
+    Raises:
+        SystemExit: The port is out of range.
+    """
     state = Path(os.environ.get("BERTH_STATE", ROOT / ".berth")).resolve()
     port = read_int("PORT", DEFAULT_PORT)
     if not 1 <= port <= HIGHEST_PORT:

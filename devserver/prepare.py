@@ -1,7 +1,8 @@
-"""What must be done before the web answers: tables, this checkout's image, demo users. In one process: Django loads once.
+"""Preparation before the web starts: tables, this checkout's image, demo users.
 
-OWNER_DATABASE_URL is whom the tables belong to, DATABASE_URL the role that the market works with: it is made here. Without
-the first, as with a server of one's own, the one role does both.
+It is one process, so that Django is loaded once. OWNER_DATABASE_URL has the role that owns the tables, DATABASE_URL
+the role that the market uses, which is made here. Without the first, as with a developer's own server, one role
+does both.
 """
 
 import os
@@ -13,12 +14,12 @@ if "OWNER_DATABASE_URL" in os.environ:
     os.environ["DATABASE_URL"] = os.environ["OWNER_DATABASE_URL"]
 django.setup()
 
-from django.conf import settings  # noqa: E402  (Django must be set up first)
-from django.core.management import call_command  # noqa: E402  (Django must be set up first)
+from django.conf import settings  # noqa: E402 (Django must be set up first)
+from django.core.management import call_command  # noqa: E402 (Django must be set up first)
 
-from devserver.image import BASE_FOLDER, REFERENCE, own_reference  # noqa: E402  (Django must be set up first) # noqa: E402  (Django must be set up first)
-from devserver.paths import layout_from_environment  # noqa: E402  (Django must be set up first) # noqa: E402  (Django must be set up first)
-from devserver.seed import seed  # noqa: E402  (Django must be set up first) # noqa: E402  (Django must be set up first)
+from devserver.image import BASE_FOLDER, REFERENCE, own_reference  # noqa: E402 (Django must be set up first)
+from devserver.paths import layout_from_environment  # noqa: E402 (Django must be set up first)
+from devserver.seed import seed  # noqa: E402 (Django must be set up first)
 from storage.images.register import follow_build  # noqa: E402  (Django must be set up first)
 
 

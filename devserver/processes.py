@@ -1,4 +1,4 @@
-"""The commands and the environment of each part of the stack."""
+"""Commands and environments of the stack's programs."""
 
 import os
 import secrets
@@ -13,7 +13,8 @@ from devserver.paths import ROOT, Layout
 from devserver.supervisor import Program
 
 WEB_WORKERS = 2
-# As in the Dockerfile. Many connections, since a slow one holds no thread (config.front). Headers have 15 s to come.
+# As in the Dockerfile. Many connections, since a slow one occupies no thread (config.front). Headers must arrive within
+# 15 s.
 WEB_OPTIONS = (
     *("--interface", "rsgi", "--http", "1", "--backlog", "4096", "--backpressure", "4096"),
     *(
@@ -25,13 +26,13 @@ WEB_OPTIONS = (
         "config.rsgi:application",
     ),
 )
-# How old the copy of the market may be that a page is answered from; an order is checked against the truth. The jobs, which
-# give what is free to the waiting, look each time.
+# How old the copy of the market may be that answers a page; orders are checked in the database. The jobs, which give
+# free GPUs to the wait list, always use an up-to-date copy.
 WEB_MARKET_AGE_MS = 1_000
 WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS)}
-JOBS = {"BERTH_PROCESS": "jobs"}  # config.timeouts
+JOBS = {"BERTH_PROCESS": "jobs"}  # see config.timeouts
 WORKER_GRACE_S = 10.0
-# What `make dev` watches: a change in any of these starts the programs anew.
+# What `make dev` watches: a change there restarts the programs.
 WATCHED = [
     ROOT / name
     for name in (
@@ -40,14 +41,14 @@ WATCHED = [
     )
 ]
 RELOAD_GRACE_S = 10.0
-RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance has it
+RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance uses it
 _BIN = Path(sys.executable).parent
 
 
 def stack_environment(layout: Layout, environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment`, which names the databases, and beside it what every part is told.
+    """Return the environment for every program of the stack; `environment` names the databases.
 
-    Secrets are this state folder's own: no other stack accepts its sessions or tickets.
+    The secrets belong to this state folder: no other stack accepts its sessions or tickets.
     """
     return {
         **environment,
@@ -68,14 +69,14 @@ def stack_environment(layout: Layout, environment: Mapping[str, str]) -> dict[st
         "RELAY_TCP_LISTEN": layout.host,
         "SYNC_IMAGE": environment.get("SYNC_IMAGE") or own_reference(SYNC_REFERENCE, SYNC_FOLDER),
         "RELAY_REACH_PRIVATE": "yes",  # the demo's own host is on this machine
-        # Browsers take every name below localhost for this machine.
+        # Browsers resolve every name below localhost to this machine.
         "RELAY_WEB_HOST": f"localhost:{layout.relay_port}",
         "BEAT_SCHEDULE": str(layout.state / "celerybeat-schedule"),
     }
 
 
 def write_environment(layout: Layout, environment: Mapping[str, str]) -> None:
-    """What `manage.py` needs to work on the running stack, as a file for the shell to read."""
+    """Write the variables that `manage.py` needs for the running stack to a file for the shell."""
     names = (
         "DJANGO_SETTINGS_MODULE",
         "DATABASE_URL",
@@ -112,20 +113,20 @@ def worker(environment: dict[str, str]) -> Program:
 
 
 def beat(layout: Layout, environment: dict[str, str]) -> Program:
-    # The pid file is left out: a beat that was killed would leave one, and refuse to start again because of it.
+    # No pid file: a beat that was killed would leave one, and refuse to start again because of it.
     command = (str(_BIN / "celery"), "-A", "config", "beat", "--loglevel", "INFO", "--pidfile=")
     return Program("beat", command, {**environment, **JOBS})
 
 
 def reloading(program: Program, folders: Sequence[Path] = WATCHED) -> Program:
-    """Return `program` as one that starts anew whenever a file in `folders` changes."""
+    """Return `program` as one that is restarted whenever a file in `folders` changes."""
     watch = [str(_BIN / "watchfiles"), "--sigint-timeout", f"{RELOAD_GRACE_S:g}", "--target-type", "command"]
     command = [*watch, shlex.join(program.command), *map(str, folders)]
     return replace(program, command=command, grace_s=program.grace_s + RELOAD_GRACE_S)
 
 
 def _secret_file(layout: Layout, name: str, content: str = "") -> Path:
-    """Written once: `content`, or a random word."""
+    """Return the file of a secret, written once with `content` or a random text."""
     path = layout.state / name
     if not path.exists():
         path.touch(mode=0o600)

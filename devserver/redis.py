@@ -1,4 +1,4 @@
-"""Redis from the wheel, on loopback; it keeps nothing on disk, because nothing true lives in it."""
+"""Redis from a wheel, on loopback; it stores nothing on disk, since it holds nothing that must last."""
 
 import socket
 import time
@@ -22,7 +22,11 @@ def redis_url(layout: Layout) -> str:
 
 
 def wait_for_port(host: str, port: int, within_s: float = START_WITHIN_S) -> None:
-    """Return as soon as something accepts connections there. Raises TimeoutError."""
+    """Wait until something accepts connections there.
+
+    Raises:
+        TimeoutError: Nothing does in time.
+    """
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         with socket.socket() as probe:
@@ -34,7 +38,7 @@ def wait_for_port(host: str, port: int, within_s: float = START_WITHIN_S) -> Non
 
 
 def is_taken(host: str, port: int) -> bool:
-    """Whether another program listens there already."""
+    """Return whether another program already listens there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""The demo's people: a renter with credit and an SSH key, a host owner, an operator. For development settings alone."""
+"""Demo users: a renter with credit and an SSH key, a host owner and an operator; for development only."""
 
 import json
 from pathlib import Path
@@ -20,11 +20,11 @@ from billing.ledger.wallets import grant_credit
 from common.money import parse_money
 
 RENTER_CREDIT = "1000.00"
-TOKEN_NAME = "demo"  # noqa: S105  (a name, no secret)
+TOKEN_NAME = "demo"  # noqa: S105 (a name, no secret)
 
 
 class DemoUser(TypedDict):
-    """What scripts find in demo.json for each of the three."""
+    """Entry of each demo user in demo.json, for scripts."""
 
     email: str
     password: str
@@ -39,7 +39,7 @@ _PEOPLE: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def seed(*, state: Path, url: str) -> None:
-    """Make what is missing and write demo.json. Called again, it changes nothing: tokens and keys stay as they are."""
+    """Make what is missing and write demo.json; a repeated call keeps tokens and keys."""
     if not settings.SIMULATION_ALLOWED:
         raise ImproperlyConfigured("Demo users exist in development alone; these settings do not allow simulation.")
     known = _known_tokens(state / "demo.json")
@@ -96,7 +96,7 @@ def _known_tokens(demo_file: Path) -> dict[str, str]:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Readable by its owner alone from the first byte on, and never half written."""
+    """Write a file atomically, readable by its owner alone from the first byte."""
     draft = path.with_name(path.name + ".new")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)

@@ -1,11 +1,11 @@
-"""The simulated hosts of the demo, so that the market is alive: models, regions and prices as one finds them."""
+"""Simulated demo hosts, with realistic models, regions and prices."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class DemoHost:
-    """`gpus` as `berth-agent enrol --simulate-gpus` takes it; `price` per GPU and hour."""
+    """One host; `gpus` in the form of `berth-agent enrol --simulate-gpus`, `price` per GPU and hour."""
 
     name: str
     region: str

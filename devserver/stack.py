@@ -1,4 +1,4 @@
-"""The stack from start to end: ports checked, databases, tables, web, jobs, hosts; then it tends them until told to stop."""
+"""The stack from start to end: ports, databases, tables, web, jobs and hosts, watched until it stops."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ _TICK_S = 0.1
 
 
 class Stopped(Exception):
-    """Ctrl-C, SIGTERM or a closed terminal came while the stack was starting."""
+    """Ctrl-C, SIGTERM or a closed terminal came during the start."""
 
 
 class Stack:
@@ -38,7 +38,11 @@ class Stack:
         self._hosts: Hosts | None = None
 
     def run(self) -> None:
-        """Start, tend until a signal comes, stop. Raises StartFailed."""
+        """Start everything, keep it running until a signal comes, and stop it.
+
+        Raises:
+            StartFailed: A part could not be started.
+        """
         self._refuse_taken_ports()
         external_services.ask(os.environ)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -71,7 +75,7 @@ class Stack:
         environment = self._start_databases()
         say("tables and demo users")
         self._prepare(environment)
-        environment.pop("OWNER_DATABASE_URL", None)  # from here on nobody needs the owner of the tables
+        environment.pop("OWNER_DATABASE_URL", None)  # from here on nothing needs the owner's role
         self._check()
         self._supervisor.start(
             self._as_run(processes.relay(layout, environment)), self._as_run(processes.web(layout, environment))
@@ -85,7 +89,7 @@ class Stack:
         self._greet()
 
     def _start_databases(self) -> dict[str, str]:
-        """DATABASE_URL and REDIS_URL name servers of one's own; where they are unset, the embedded ones are started."""
+        """Start the embedded servers, except where DATABASE_URL or REDIS_URL name a developer's own."""
         layout = self.layout
         environment = dict(os.environ)
         say(f"PostgreSQL and Redis (state in {layout.state})")

@@ -1,4 +1,4 @@
-"""Child processes: started in order, restarted with a growing pause when they die, stopped in the reverse order."""
+"""Supervisor of child processes: ordered start, restart with back-off, stop in reverse order."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ from devserver.terminal import say
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
-SOUND_AFTER_S = 30.0  # a child that ran this long starts with the first pause again
+SOUND_AFTER_S = 30.0  # seconds; a child that ran this long starts again with the first pause
 LOG_LIMIT_BYTES = 5_000_000
 _TAIL_LINES = 5
 
-# Becomes the program's user, asks the kernel to end the program when the supervisor dies, however it dies, and turns
-# into the program. A launcher of its own rather than a `preexec_fn`, which may deadlock in a process that has threads.
+# Switches to the program's user, asks the kernel to end the program when the supervisor dies, however that happens, and
+# executes the program. It is a separate launcher, since a `preexec_fn` may deadlock in a process that has threads.
 _LAUNCHER = """
 import ctypes, os, pwd, signal, sys
 supervisor, number, user, *command = sys.argv[1:]
@@ -38,14 +38,14 @@ os.execvp(command[0], command)
 
 @dataclass(frozen=True)
 class Program:
-    """What to run: its name in the logs, its command, its whole environment, how it stops and how long that may take."""
+    """Program to run: name in the logs, command, whole environment, and how it is stopped."""
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(repr=False)
     grace_s: float = 5.0
     stop_signal: signal.Signals = signal.SIGTERM
-    user: str = ""  # another system user to run as; only root can choose one
+    user: str = ""  # another system user to run as, which only root can choose
 
 
 class Child:
@@ -75,7 +75,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C reaches the supervisor alone, which stops the children in order
+                start_new_session=True,  # Ctrl-C reaches only the supervisor, which stops the children in order
             )
         self._started_at = time.monotonic()
 
@@ -102,7 +102,7 @@ class Child:
             self._process.send_signal(self.program.stop_signal)
 
     def end(self, deadline: float) -> None:
-        """Wait until `deadline`, then kill it and whatever it has started."""
+        """Wait until `deadline`, then kill the program and everything it has started."""
         if self._process is None:
             return
         try:
@@ -112,7 +112,7 @@ class Child:
         self._clear()
 
     def _clear(self) -> None:
-        """Leave nothing of its session behind."""
+        """Kill all processes that are left of its session."""
         assert self._process is not None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -121,7 +121,7 @@ class Child:
 
 
 class Supervisor:
-    """The children in the order of their start, in groups that stop together."""
+    """Children in the order of their start, in groups that stop together."""
 
     def __init__(self, logs: Path) -> None:
         logs.mkdir(parents=True, exist_ok=True)

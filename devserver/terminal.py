@@ -1,4 +1,4 @@
-"""The stack's short lines on the terminal."""
+"""Output of the stack's short messages on the terminal."""
 
 import sys
 import threading
@@ -9,7 +9,7 @@ _one_line_at_a_time = threading.Lock()
 
 
 def say(text: str) -> None:
-    """One line with the seconds since the start. A terminal that went away stops nothing."""
+    """Print one line with the seconds since the start; a closed terminal is no error."""
     with _one_line_at_a_time:
         try:
             print(f"[{time.monotonic() - _started:6.1f} s] {text}", flush=True)

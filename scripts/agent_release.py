@@ -1,10 +1,10 @@
-"""Makes a release of the host agent: its wheel and the hashed list of what it needs, signed by a key kept off the market.
+"""Make a release of the host agent: its wheel and requirements with hashes, signed by an offline key.
 
     python -m scripts.agent_release key --key release.key
     python -m scripts.agent_release sign --key release.key --wheel dist/berth_agent-0.2.0-py3-none-any.whl --out release
 
-What `sign` writes into a folder goes to the market's machine, which serves it (AGENT_RELEASE_DIR); the key stays where
-releases are made. Its public half, which `key` prints, is AGENT_RELEASE_KEY.
+The folder that `sign` writes goes to the market's machine, which serves it (AGENT_RELEASE_DIR); the key stays where
+releases are made. Its public key, which `key` prints, is AGENT_RELEASE_KEY.
 """
 
 import argparse
@@ -31,7 +31,11 @@ REQUIREMENTS = Path(__file__).resolve().parent.parent / "requirements" / "agent.
 
 
 def make_key(path: Path) -> str:
-    """A new key, in a file that only its owner reads; its public half in hex. Raises FileExistsError."""
+    """Write a new key to a file that only its owner can read, and return its public key in hex.
+
+    Raises:
+        FileExistsError: There is such a file.
+    """
     key = Ed25519PrivateKey.generate()
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(key.private_bytes_raw().hex())
@@ -39,7 +43,7 @@ def make_key(path: Path) -> str:
 
 
 def make_release(key_file: Path, wheel: Path, requirements: Path, out: Path) -> Release:
-    """The folder that the market serves. The version is the wheel's own."""
+    """Write the folder that the market serves; the version is taken from the wheel's name."""
     key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(key_file.read_text().strip()))
     release = Release(
         version=wheel.name.split("-")[1],
@@ -49,7 +53,7 @@ def make_release(key_file: Path, wheel: Path, requirements: Path, out: Path) -> 
     )
     content = write_release(release)
     signature = key.sign(signed_bytes(content)).hex()
-    verified(content, signature, _public(key))  # what no agent would take is not written
+    verified(content, signature, _public(key))  # an agent must accept what is written
     out.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(wheel, out / wheel.name)
     shutil.copyfile(requirements, out / REQUIREMENTS_FILE)

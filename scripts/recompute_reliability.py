@@ -1,7 +1,7 @@
-"""Computes hosts' reliability again from their public ledgers, by docs/reliability.md alone, with no code of the market.
+"""Compute hosts' reliability from public ledgers, by docs/reliability.md and without market code.
 
-python scripts/recompute_reliability.py URL/api/v1 [host_… …]   asks the market: the hosts named, or every host with an offer
-python scripts/recompute_reliability.py ledger.json [… .json]   reads replies of /hosts/{id}/reliability that were saved
+python scripts/recompute_reliability.py URL/api/v1 [host_… …]   query the market: these hosts, or every host with an offer
+python scripts/recompute_reliability.py ledger.json [… .json]   read saved replies of /hosts/{id}/reliability
 """
 
 import json
@@ -25,7 +25,7 @@ def moment(text: str) -> datetime:
 
 
 def excused_time(ledger: dict[str, Any]) -> list[tuple[datetime, datetime]]:
-    """Maintenance announced at least 24 hours ahead, up to its end or to when it was called off."""
+    """Return maintenance announced at least 24 hours ahead, until its end or its cancellation."""
     found = []
     for each in ledger["maintenance"]:
         start, end = moment(each["starts_at"]), moment(each["ends_at"])
@@ -37,7 +37,7 @@ def excused_time(ledger: dict[str, Any]) -> list[tuple[datetime, datetime]]:
 
 
 def covered(spans: list[tuple[datetime, datetime]], start: datetime, end: datetime) -> list[tuple[datetime, datetime]]:
-    """The part of [start, end) that any of the spans covers, as pieces in order that do not overlap."""
+    """Return the parts of [start, end) that any span covers, in order and without overlaps."""
     edges = sorted({start, end, *(edge for span in spans for edge in span if start < edge < end)})
     pieces = list(pairwise(edges))
     return [(a, b) for a, b in pieces if any(first <= a and b <= last for first, last in spans)]
@@ -48,7 +48,7 @@ def length(pieces: list[tuple[datetime, datetime]]) -> int:
 
 
 def recompute(ledger: dict[str, Any]) -> int | None:
-    """The number in millionths; None while too little is known."""
+    """Return the score in millionths; None while too little is known."""
     until = moment(ledger["window"]["until"])
     if (until - YEAR_1970) % MINUTES_5:
         raise ValueError(f"The window ends at {until}, which is no full 5 minutes.")
@@ -76,12 +76,12 @@ def recompute(ledger: dict[str, Any]) -> int | None:
 
 
 def fetch(address: str) -> Any:
-    with urlopen(address, timeout=30) as reply:  # noqa: S310  the address is what the reader of this typed
+    with urlopen(address, timeout=30) as reply:  # noqa: S310 the address is typed by the user
         return json.load(reply)
 
 
 def shown_in_offers(api: str) -> dict[str, float | None]:
-    """Every host with an offer, and the number that its offers carry."""
+    """Return every host with an offer, and the score that its offers show."""
     shown: dict[str, float | None] = {}
     address: str | None = f"{api}/offers?limit=200"
     while address:
@@ -96,7 +96,7 @@ def percent(ppm: int | None) -> str:
 
 
 def differs(name: str, ledger: dict[str, Any], in_offers: float | str | None = "") -> bool:
-    """Print both numbers; whether they differ."""
+    """Print both scores and return whether they differ."""
     mine, theirs = recompute(ledger), ledger["score_ppm"]
     same = mine == theirs and (in_offers == "" or in_offers == (None if mine is None else mine / 1_000_000))
     note = "" if in_offers == "" else f", in its offers {in_offers}"

@@ -1,8 +1,8 @@
-"""Check signed usage records without the market: `python scripts/verify_records.py KEY.json PAGE.json …`.
+"""Check usage records without the market: `python scripts/verify_records.py KEY.json PAGE.json …`.
 
-KEY.json is /.well-known/berth-ledger-key, each PAGE.json an answer of /api/v1/usage-records. Needs Python 3.10 and the
-package `cryptography`. Checks each signature, each sum, and that the periods of a meter neither overlap nor leave a gap.
-Prints what does not fit, then the totals; exit status 1 when anything does not fit.
+KEY.json is /.well-known/berth-ledger-key, each PAGE.json an answer of /api/v1/usage-records. It needs Python 3.10
+and the package `cryptography`. It checks each signature, each sum, and that the periods of a meter neither overlap
+nor leave a gap. It prints what is wrong, then the totals; the exit status is 1 if anything is wrong.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ ID_DIGITS = 16
 
 
 def keys_by_id(published: dict[str, Any]) -> dict[str, Ed25519PublicKey]:
-    """The present key and those before it. An id is the beginning of the key's SHA-256."""
+    """Return the present key and its predecessors by id, which is the start of the key's SHA-256."""
     found = {}
     for text in (published["public_key"], *published["former"]):
         raw = bytes.fromhex(text)
@@ -44,7 +44,11 @@ def is_signed(signed: dict[str, Any], key: Ed25519PublicKey | None) -> bool:
 
 
 def wrong_sums(record: Record) -> Iterator[str]:
-    """Charges are cut at whole hours and rounded at both ends: at most one millionth from time × rate."""
+    """Yield errors in one record's sums.
+
+    Charges are cut at whole hours and rounded at both ends, so they differ from time × rate by one millionth at
+    most.
+    """
     used = (_moment(record["period_to"]) - _moment(record["period_from"])) // MICROSECOND
     exact = Fraction(used * record["rate_micros"], record["rate_hours"] * HOUR_US)
     if used <= 0 or abs(exact - record["charge_micros"]) > 1:
@@ -54,7 +58,7 @@ def wrong_sums(record: Record) -> Iterator[str]:
 
 
 def broken_chains(records: list[Record]) -> Iterator[str]:
-    """Where a meter's periods do not follow each other; a page that is missing shows here too."""
+    """Yield gaps and overlaps between a meter's periods; a missing page shows up here too."""
     by_meter: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: str(record["period_from"])):
         by_meter.setdefault(record["meter"], []).append(record)

@@ -1,7 +1,8 @@
-"""Recompute the hash chain of an exported ledger: `python scripts/verify_seals.py FILE`. Needs nothing but Python 3.10.
+"""Recompute the hash chain of an exported ledger: `python scripts/verify_seals.py FILE`.
 
-FILE is what `manage.py export_ledger FILE` writes: one JSON array a line. docs/proof.md describes each array. Prints the
-number and head of the last seal, which must be the one that you know; exit status 1 when anything does not fit.
+It needs only Python 3.10. FILE is what `manage.py export_ledger FILE` writes: one JSON array per line.
+docs/proof.md describes each array. It prints the number and the head of the last seal, which must be the one that
+you know; the exit status is 1 if anything is wrong.
 """
 
 import hashlib
@@ -15,17 +16,17 @@ Row = list[Any]
 Found = dict[str, list[tuple[int, bytes]]]
 FIRST = "0" * 64
 KINDS = ("posting", "entry", "usage")
-RECORD = "record"  # its digests are under the seal by themselves; seals from before records existed have none
+RECORD = "record"  # its digests are sealed separately; seals from before records existed have none
 SHORT = 10
 
 
 def digest(row: object) -> bytes:
-    """SHA-256 of the canonical text: JSON with ", " between the items, UTF-8, nothing escaped that needs not be."""
+    """Return the SHA-256 of the canonical text: JSON with ", " between items, UTF-8, minimal escapes."""
     return hashlib.sha256(json.dumps(row, ensure_ascii=False).encode()).digest()
 
 
 def read_links(lines: Iterable[str]) -> Iterator[tuple[Row, Found]]:
-    """Each seal with the digests of the rows that follow it, by kind."""
+    """Yield each seal with the digests of the rows that follow it, by kind."""
     seal: Row | None = None
     found: Found = {}
     for line in lines:
@@ -43,12 +44,12 @@ def read_links(lines: Iterable[str]) -> Iterator[tuple[Row, Found]]:
 
 
 def body_of(found: Found, *kinds: str) -> str:
-    """SHA-256 of the digests, kind after kind, each by id."""
+    """Return the SHA-256 of the digests, kind after kind, each by id."""
     return hashlib.sha256(b"".join(value for kind in kinds for _, value in sorted(found[kind]))).hexdigest()
 
 
 def check_records(seal: Row, found: Found, records_upto: int) -> list[str]:
-    """What is wrong with the records under one seal."""
+    """Return what is wrong with the records under one seal."""
     if len(seal) == SHORT:
         return ["it leaves the records out"] if records_upto or found[RECORD] else []
     after, _until, count, body = seal[SHORT:]
@@ -60,7 +61,7 @@ def check_records(seal: Row, found: Found, records_upto: int) -> list[str]:
 
 
 def check_link(seal: Row, found: Found, number: int, head: str, upto: int) -> list[str]:
-    """What is wrong with one seal; empty when all is well."""
+    """Return what is wrong with one seal; empty if nothing is."""
     _, own_number, previous, after, until, *counts, body, _sealed_at = seal[:SHORT]
     wrong = []
     if own_number != number or previous != head or after != upto or until <= after:

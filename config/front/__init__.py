@@ -1,5 +1,6 @@
-"""The web process: granian's event loop takes requests, and threads answer them with Django.
+"""Web process: granian's event loop receives requests, and threads answer them with Django.
 
-The loop reads each body to its end before a thread is taken, decides who is answered at all, and answers `/healthz` itself.
-Nothing that a client does slowly (send its headers, send its body, read the answer) holds a thread.
+The loop reads each body completely before it takes a thread, decides which requests are refused, and answers
+`/healthz` itself. Nothing that a client does slowly (send its headers, send its body, read the answer) occupies a
+thread.
 """

@@ -1,4 +1,4 @@
-"""What granian calls for each request (RSGI)."""
+"""RSGI application that granian calls for each request."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from django.conf import settings
-from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]  # public, though not re-exported by name
+from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined] # public, though not re-exported by name
 
 from agents.protocol.signing import SIGNATURE_HEADER
 from config.front import refusals
@@ -24,12 +24,15 @@ logger = logging.getLogger(__name__)
 _SIGNATURE: Final = SIGNATURE_HEADER.lower()
 _SEARCHES: Final = f"{API_PREFIX}offers"
 _WITHOUT_BODY: Final = (204, 304)
-# How long a reader may take for what waits for it in a file.
+# Seconds that a client has to read an answer that is kept in a file.
 _SEND_WITHIN_S: Final = 600
 
 
 class Front:
-    """`application` is called by threads alone; the event loop does nothing that could wait."""
+    """Front end of a web process.
+
+    `application` is called only by threads; the event loop does nothing that could block.
+    """
 
     def __init__(self, application: Application, shares: Mapping[Traffic, Share] = SHARES) -> None:
         self._application = application
@@ -49,7 +52,7 @@ class Front:
             pool.stop()
 
     async def __rsgi__(self, scope: Scope, proto: HTTPProtocol) -> None:
-        with suppress(ProtocolClosed):  # the client has gone; nobody is there to be told
+        with suppress(ProtocolClosed):  # the client has gone; nobody is there to be answered
             await self._answer(scope, proto)
 
     async def _answer(self, scope: Scope, proto: HTTPProtocol) -> None:
@@ -73,14 +76,14 @@ class Front:
             await _send_stored(proto, each)
 
     def _work(self, scope: Scope, proto: HTTPProtocol, body: bytes, stored: list[Stored]) -> None:
-        """In a thread. The answer goes out from here: the loop would only hand it on."""
+        """Call Django in a thread, which also sends the answer: the loop would only pass it on."""
         found = call(self._application, environ_of(scope, body), partial(_send, proto))
         if found is not None:
             stored.append(found)
 
 
 def traffic_of(scope: Scope) -> Traffic:
-    """By what can be seen without asking anybody: who really sent it comes later."""
+    """Return the kind of a request by its path and headers alone; who really sent it is checked later."""
     path, headers = scope.path, scope.headers
     if path.startswith(AGENT_PREFIX) and _SIGNATURE in headers:
         return Traffic.AGENTS
@@ -107,7 +110,7 @@ def _send(proto: HTTPProtocol, reply: Reply) -> None:
 
 
 async def _send_stored(proto: HTTPProtocol, stored: Stored) -> None:
-    """As fast as it is read, and without a thread."""
+    """Send an answer from its file as fast as the client reads it, without a thread."""
     with stored.file:
         transport = proto.response_stream(stored.status, stored.headers)
         try:

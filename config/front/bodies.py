@@ -1,8 +1,8 @@
-"""Reads the body of a request to its end, within a size and a time."""
+"""Reading of request bodies, within limits of size and time."""
 
 import asyncio
 
-from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined]  # public, though not re-exported by name
+from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # public, though not re-exported by name
 
 from config.front.policy import ALWAYS_BYTES, BODIES_BYTES, BodyLimit
 from config.front.refusals import BUSY, TOO_LATE, Refusal, too_large
@@ -17,13 +17,17 @@ class NotRead(Exception):
 
 
 class Bodies:
-    """The bodies that a process is reading. To be used on its event loop alone."""
+    """Bodies that the process is reading, with their total size. For its event loop alone."""
 
     def __init__(self, most: int = BODIES_BYTES) -> None:
         self._left = most
 
     async def read(self, scope: Scope, proto: HTTPProtocol, limit: BodyLimit) -> bytes:
-        """Raises NotRead; what granian raises when the client has gone comes through."""
+        """Read a body completely; granian's error for a lost client is passed on.
+
+        Raises:
+            NotRead: It is too large or too slow, or the bodies being read take too much memory.
+        """
         announced = _announced(scope, limit)
         if announced == 0:
             return b""
@@ -33,7 +37,7 @@ class Bodies:
         except TimeoutError:
             raise NotRead(TOO_LATE) from None
         if announced is not None and len(body) != announced:
-            raise NotRead(TOO_LATE)  # its sender has hung up
+            raise NotRead(TOO_LATE)  # the client has hung up
         return body
 
     async def _whole(self, proto: HTTPProtocol, limit: BodyLimit) -> bytes:
@@ -54,10 +58,14 @@ class Bodies:
 
 
 def _announced(scope: Scope, limit: BodyLimit) -> int | None:
-    """The length of the body, None where that is not said. Raises NotRead."""
+    """Return the announced length of the body; None if it is not announced.
+
+    Raises:
+        NotRead: It exceeds the limit.
+    """
     length = scope.headers.get("content-length")
     if length is None:
         return None if "transfer-encoding" in scope.headers else 0
-    if int(length) > limit.size:  # digits alone: granian refuses anything else
+    if int(length) > limit.size:  # only digits: granian refuses anything else
         raise NotRead(too_large(limit.size))
     return int(length)

@@ -1,4 +1,4 @@
-"""How much a web process takes on at once, with units. The settings are in docs/operations.md."""
+"""Limits of a web process: threads, queues, times and sizes. docs/operations.md has the settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from config.middleware.api_fast_path import MAX_BODY_BYTES as API_BODY_BYTES
 
 
 class Traffic(StrEnum):
-    """Kinds of requests that do not wait for each other: each has threads and a queue of its own."""
+    """Kinds of requests that do not wait for each other: each has its own threads and queue."""
 
-    AGENTS = "agents"  # signed messages: a host that is not heard turns silent, and its time unpaid
-    OPERATIONS = "operations"  # whether it is ready, and its metrics
-    PUBLIC = "public"  # reading what everyone may read: searches, pages without a session, static files
-    GENERAL = "general"  # the rest: whoever is signed in, every order, every form
+    AGENTS = "agents"  # signed messages of agents: a host whose messages wait goes silent, and its time unpaid
+    OPERATIONS = "operations"  # readiness and metrics
+    PUBLIC = "public"  # public reads: searches, pages without a session, static files
+    GENERAL = "general"  # all others: signed-in users, orders, forms
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one kind of request gets in each web process. `patience_s` None: nobody is refused for waiting."""
+    """Share of one kind of request in each web process; with `patience_s` None it may wait for ever."""
 
     threads: int
     queue: int
@@ -32,7 +32,8 @@ class Share:
 
 
 THREADS: Final = read_int("WEB_THREADS", 4)
-# A request that could not begin within this time is refused: whoever comes back later is served sooner than by a long queue.
+# A request that could not start within this time is refused: a client that retries is served sooner than by a long
+# queue.
 PATIENCE_S: Final = read_int("WEB_QUEUE_MS", 250) / 1_000
 QUEUE: Final = 1_000
 SHARES: Final[Mapping[Traffic, Share]] = MappingProxyType(
@@ -45,15 +46,16 @@ SHARES: Final[Mapping[Traffic, Share]] = MappingProxyType(
 )
 RETRY_S: Final = 2
 
-# A body must be there as a whole this long after its headers. Speed tests send 8 MiB over slow lines.
+# Seconds after its headers by which a body must be complete. Speed tests send 8 MiB over slow connections.
 BODY_S: Final = read_int("WEB_BODY_S", 10)
 SPEED_BODY_S: Final = 60
 PAGE_BODY_BYTES: Final = 2_621_440  # Django's own limit for forms
-# Bodies that are being read hold at most this much memory in a process, beside the first part of each, which is always let
-# in: agents' reports and forms are no larger, and there are no more of them than connections. Who only announces holds none.
+# Limit for the memory of all bodies that a process is reading. The first part of each body does not count and is always
+# accepted: agents' reports and forms are no larger, and there are no more of them than connections. A body that is only
+# announced takes no memory.
 BODIES_BYTES: Final = 256 * 1024 * 1024
 ALWAYS_BYTES: Final = 64 * 1024
-# Answers of unknown length larger than this wait for their reader in a file.
+# Answers of unknown length that are larger than this wait for the client in a file.
 SPOOL_BYTES: Final = 1024 * 1024
 CHUNK_BYTES: Final = 64 * 1024
 

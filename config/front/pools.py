@@ -1,4 +1,4 @@
-"""Threads that answer requests of one kind, and the queue before them."""
+"""Pool of threads for one kind of request, with its queue."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from config.front.policy import Share, Traffic
 logger = logging.getLogger(__name__)
 STOP_WITHIN_S: Final = 5.0
 
-# Of the time that a request may wait: where one has waited for that long, no other is let in behind it.
+# Share of the patience: once a request has waited this long, no other one is queued behind it.
 _FULL: Final = 0.5
 
 Work = Callable[[], None]
@@ -29,7 +29,7 @@ class _Job(NamedTuple):
 
 
 class Pool:
-    """`ask` belongs to the event loop; the work is done by threads, each with database connections of its own."""
+    """Pool of threads, each with its own database connections. `ask` belongs to the event loop."""
 
     def __init__(self, traffic: Traffic, share: Share) -> None:
         self._share = share
@@ -37,7 +37,7 @@ class Pool:
             threading.Lock()
         )  # held for a few instructions: a free thread and a waiting job must not miss each other
         self._waiting: deque[_Job] = deque()
-        # The thread that became free last is asked first: its stack, its connection and their caches are warm.
+        # The thread that became free last is used first: its stack, its connection and their caches are warm.
         self._free: list[SimpleQueue[_Job | None]] = []
         self._threads = [
             threading.Thread(target=self._run, name=f"web-{traffic}-{number}", daemon=True)
@@ -50,7 +50,7 @@ class Pool:
             thread.start()
 
     def stop(self) -> None:
-        """Let each thread end what it is at, and close its connections."""
+        """Let each thread finish its request, and close the threads' connections."""
         with self._lock:
             self._ended = True
             self._waiting.clear()
@@ -62,7 +62,7 @@ class Pool:
             thread.join(max(0.0, until - time.monotonic()))
 
     def has_room(self) -> bool:
-        """Whether another request is likely to be begun in time: the one that waits longest tells."""
+        """Return whether another request is likely to start in time, judged by the longest wait."""
         share, waiting = self._share, self._waiting
         if len(waiting) >= share.queue:
             return False
@@ -72,7 +72,7 @@ class Pool:
             return True
 
     async def ask(self, work: Work) -> bool:
-        """True when the work is done; False when no thread was free in time. Raises what the work raised."""
+        """Return True when the work is done, False if no thread was free in time; raise what the work raises."""
         loop = asyncio.get_running_loop()
         job = _Job(work, loop.create_future(), time.monotonic())
         with self._lock:
@@ -91,7 +91,7 @@ class Pool:
             end.cancel()
 
     def _give_up(self, job: _Job) -> None:
-        """Unless a thread has it by now."""
+        """Refuse a job unless a thread has taken it by now."""
         with self._lock:
             if job not in self._waiting:
                 return
@@ -110,7 +110,7 @@ class Pool:
         connections.close_all()
 
     def _next(self, inbox: "SimpleQueue[_Job | None]") -> _Job | None:
-        """The job that waits longest, or else the next one; None at the end."""
+        """Return the job that has waited longest, or else the next one; None at the end."""
         with self._lock:
             if self._ended:
                 return None

@@ -1,4 +1,4 @@
-"""Answers that cost no thread and no database: refusals for programs and for browsers, and `/healthz`."""
+"""Answers without a thread or the database: refusals for programs and browsers, and `/healthz`."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,7 +30,7 @@ class BodyTooLate(DomainError):
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole answer."""
+    """A complete answer."""
 
     status: int
     headers: list[Header] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Reply:
 
 @dataclass(frozen=True, eq=False)
 class Refusal:
-    """What is said to a program, and in other words to a person."""
+    """A refusal, with its text for programs and its text for people."""
 
     error: DomainError
     title: str | Promise
@@ -60,14 +60,14 @@ class Refusal:
 
 @cache
 def _page(refusal: Refusal, language: str) -> bytes:
-    """Rendered once: it asks nobody who reads it."""
+    """Render the page, once: it does not depend on who reads it."""
     with translation.override(language):
         facts = {"language": language, "title": refusal.title, "advice": refusal.advice}
         return render_to_string("refused.html", facts).encode()
 
 
 def reply_of(refusal: Refusal, *, path: str, accept: str, cookies: str, languages: str) -> Reply:
-    """For a browser a page in its language, for everything else a problem document."""
+    """Return a page in the browser's language, or a problem document for any other client."""
     if "text/html" not in accept or path.startswith(PROGRAM_PREFIXES):
         return refusal.problem()
     chosen = f"{settings.LANGUAGE_COOKIE_NAME}="
@@ -75,7 +75,7 @@ def reply_of(refusal: Refusal, *, path: str, accept: str, cookies: str, language
     return refusal.page("zh-hans" if wanted.lower().startswith("zh") else "en")
 
 
-_CLOSE: Final[Header] = ("connection", "close")  # what is left of the body is not waited for
+_CLOSE: Final[Header] = ("connection", "close")  # the rest of the body is not awaited
 BUSY: Final = Refusal(
     Busy("More is asked of the market than it can answer right now. Nothing was done: send the request again."),
     _("Too much is going on right now."),

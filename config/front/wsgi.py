@@ -1,4 +1,4 @@
-"""Calls a WSGI application for a request that granian has read."""
+"""Call of a WSGI application for a request that granian has read."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ _FIXED: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Stored:
-    """An answer too large for memory: its body is in a file that ends with it."""
+    """An answer too large for memory, with its body in a temporary file."""
 
     status: int
     headers: list[Header]
@@ -42,7 +42,10 @@ class Stored:
 
 
 def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
-    """A name with an underscore is dropped: as a key it could not be told from the one with a hyphen that a proxy sets."""
+    """Return the WSGI environment; headers with an underscore in their names are dropped.
+
+    As keys they could not be told from headers with a hyphen that a proxy sets.
+    """
     name, _, port = scope.server.rpartition(":")
     environ = {
         **_FIXED,
@@ -69,8 +72,10 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
 
 
 def content_type_of(text: str) -> str:
-    """Without a charset: by it Django would read addresses and forms, with any codec that Python has, before anything could
-    refuse one that gives no text ("hex"). They are UTF-8, as the URL standard has them. "" for what cannot be read itself.
+    """Return the content type without its charset; "" if it cannot be parsed.
+
+    Django would decode URLs and forms with that charset, using any codec that Python has, before anything could
+    refuse one that yields no text ("hex"). They are UTF-8, as the URL standard requires.
     """
     try:
         kind, words = parse_header_parameters(text)
@@ -82,7 +87,7 @@ def content_type_of(text: str) -> str:
 
 
 def call(application: Application, environ: dict[str, Any], answer: Callable[[Reply], None]) -> Stored | None:
-    """Give `answer` the whole answer as soon as it is there; or return one that is too large to be held."""
+    """Call the application; pass the complete answer to `answer`, or return one too large for memory."""
     head: list[tuple[int, list[Header]]] = []
 
     def start_response(status: str, headers: list[Header], exc_info: Any = None) -> None:
@@ -108,8 +113,8 @@ def call(application: Application, environ: dict[str, Any], answer: Callable[[Re
 
 
 def _spooled(content: Iterable[bytes]) -> IO[bytes]:
-    """Read to its end by the thread that began it: its rows come from that thread's database connection."""
-    file = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115  (closed by whoever sends it)
+    """Read the content completely in the thread that started it, whose database connection its rows use."""
+    file = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115 (closed by whoever sends it)
     for piece in content:
         file.write(piece)
     return file
@@ -121,5 +126,5 @@ def _key_of(header: str) -> str:
 
 
 def _latin(text: str) -> str:
-    """As WSGI wants it: each byte as one character."""
+    """Return the text as WSGI requires it: each byte as one character."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -1,1 +1,1 @@
-"""Middleware of every request."""
+"""Middleware of all requests."""

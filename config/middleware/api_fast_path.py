@@ -1,4 +1,4 @@
-"""A short lane for programs: agents and bearer tokens reach their view past session, messages, locale and pages' headers."""
+"""Fast path for programs: agents and bearer tokens skip session, messages, locale and page headers."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from common.http.problems import problem_response
 AGENT_PREFIX = "/agent/v1/"
 API_PREFIX = "/api/v1/"
 MAX_BODY_BYTES = 1_048_576
-_LANGUAGE = "en"  # errors of the API stay English, whatever the browser asks for
+_LANGUAGE = "en"  # API errors are in English, whatever the browser asks for
 
 Next = Callable[[HttpRequest], HttpResponseBase]
 
@@ -27,7 +27,7 @@ class BodyTooLarge(DomainError):
 
 
 class ApiFastPathMiddleware:
-    """Stands behind SecurityMiddleware only. A browser's session still takes the long way to the API."""
+    """Middleware placed right after the security checks; API requests with a session take the usual path."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
@@ -64,7 +64,7 @@ def _direct(request: HttpRequest) -> HttpResponseBase:
     request.resolver_match = match
     response: HttpResponse = match.func(request, *match.args, **match.kwargs)
     if not getattr(response, "is_rendered", True):
-        response = response.render()  # type: ignore[attr-defined]  # REST framework's Response renders late
+        response = response.render()  # type: ignore[attr-defined] # REST framework's Response renders late
     if not response.streaming:
         response.headers.setdefault("Content-Length", str(len(response.content)))
     return response

@@ -1,4 +1,4 @@
-"""Middleware of pages: the language, except below the API, and headers that bind a page to its own origin."""
+"""Middleware for pages: the language, and security headers; the API has neither."""
 
 from csp.constants import NONCE, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
@@ -12,9 +12,10 @@ PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=
 
 
 def site_policy(relay_url: str, web_host: str = "") -> dict[str, dict[str, object]]:
-    """Everything from the own origin; scripts and styles from files or with the request's nonce; events from the relay.
+    """Return the content security policy.
 
-    A form may lead on to programs of instances, which live below `web_host`.
+    Everything comes from the own origin, scripts and styles from files or with the request's nonce, and events from
+    the relay. A form may redirect to instances' web programs, which are below `web_host`.
     """
     return {
         "DIRECTIVES": {
@@ -31,12 +32,12 @@ def site_policy(relay_url: str, web_host: str = "") -> dict[str, dict[str, objec
     }
 
 
-# unfold evaluates Alpine expressions and writes style attributes; it is open to staff and host owners only.
+# unfold evaluates Alpine expressions and writes style attributes; the panels are open to staff and host owners only.
 PANEL_CHANGES = {"script-src": [SELF, UNSAFE_EVAL], "style-src": [SELF, UNSAFE_INLINE]}
 
 
 class PageHeaders(CSPMiddleware):
-    """The content security policy, a looser one for the admin panels, the permissions policy, and what may be stored."""
+    """Sets the content security policy (a looser one for panels), the permissions policy and caching."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
@@ -52,13 +53,13 @@ class PageHeaders(CSPMiddleware):
 
 
 def _is_personal(request: HttpRequest) -> bool:
-    """Whoever brings or is given a session reads what nobody after them at the same browser, and no proxy, may find."""
+    """Return whether the response belongs to a session, so that neither browsers nor proxies may store it."""
     session = getattr(request, "session", None)
     return settings.SESSION_COOKIE_NAME in request.COOKIES or bool(session is not None and session.modified)
 
 
 class PageLocale(LocaleMiddleware):
-    """The visitor's language, except for the API, whose texts stay English (`api_fast_path` has set that)."""
+    """Selects the visitor's language, except for the API, whose texts stay in English (`api_fast_path`)."""
 
     def process_request(self, request: HttpRequest) -> None:
         if not request.path_info.startswith(API_PREFIX):

@@ -1,4 +1,4 @@
-"""Middleware that refuses what no text can hold, wherever a request carries it: in its address, its forms, its headers."""
+"""Middleware that refuses characters which cannot be stored, in URLs, forms and headers."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -25,7 +25,7 @@ _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class StorableText:
-    """Stands before everything that reads a request. JSON bodies are their parser's: see common/http/bodies.py."""
+    """Middleware placed before everything that reads a request; common/http/bodies.py checks JSON bodies."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -37,13 +37,16 @@ class StorableText:
 
 
 def _drop_cookies(request: HttpRequest) -> None:
-    """Not refused: a browser could not get rid of such a cookie. None of ours holds what it holds."""
+    """Drop cookies that cannot be stored instead of refusing the request.
+
+    A browser could not get rid of such a cookie. None of ours has such a value.
+    """
     for name in [name for name, value in request.COOKIES.items() if not is_storable(value)]:
         del request.COOKIES[name]
 
 
 def _unstorable_parts(request: HttpRequest) -> Iterator[str]:
-    """Names of what cannot be taken."""
+    """Yield the names of the parts that cannot be stored."""
     if not is_storable(request.path_info):
         yield "path"
     if "%00" in request.META.get("QUERY_STRING", ""):

@@ -1,1 +1,1 @@
-"""Settings: `base` holds what is the same everywhere; `dev`, `test` and `prod` only override."""
+"""Settings: `base` has what is the same everywhere; `dev`, `test` and `prod` only override it."""

@@ -1,4 +1,4 @@
-"""Settings that are the same everywhere. Domain constants live in each app's `policy.py`, not here."""
+"""Settings that are the same everywhere. Constants of the domain are in each app's `constants.py`."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,61 +31,65 @@ ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", [])
 CSRF_TRUSTED_ORIGINS = read_list("CSRF_TRUSTED_ORIGINS", [])
 
 SITE_URL = read_text("SITE_URL", "http://127.0.0.1:8000")
-# Where browsers and agents reach the relay. Empty: the reverse proxy serves it on the site's own origin.
+# Where browsers and agents reach the relay. Empty: a reverse proxy serves it on the site's own origin.
 RELAY_URL = read_text("RELAY_URL", "")
-# Name and port under which each program of an instance gets a name of its own at the relay (<instance>-<port>.<this>), apart
-# from every page of the market. Empty: links lead straight to the host.
+# Name and port below which each web program of an instance gets its own host name at the relay
+# (<instance>-<port>.<this>), separate from all pages of the market. Empty: links lead straight to the host.
 RELAY_WEB_HOST = read_text("RELAY_WEB_HOST", "")
-# Hosts behind NAT: the ports on which the relay leads to their instances, and the name by which renters reach it there.
-# None: only hosts with an address of their own are taken in.
+# For hosts behind NAT: the relay's ports that lead to their instances, and the relay's name for renters. None: only
+# hosts with a public address are accepted.
 RELAY_TCP_PORTS = read_port_range("RELAY_TCP_PORTS")
 RELAY_TCP_ADDRESS = read_text("RELAY_TCP_ADDRESS", urlsplit(RELAY_URL or SITE_URL).hostname)
 MARKET_CURRENCY = read_currency("MARKET_CURRENCY", "USD")
-# Prices include tax: this part, in hundredths of a percent on top of the net price, is shown on invoices as tax within them.
+# Prices include tax. This rate, in hundredths of a percent of the net price, is shown as included tax on invoices.
 MARKET_TAX_BPS = read_int("MARKET_TAX_BPS", 0)
 MARKET_SELLER = {
     "name": read_text("MARKET_SELLER_NAME", "Berth"),
-    "address": read_text("MARKET_SELLER_ADDRESS", ""),  # lines divided by semicolons
+    "address": read_text("MARKET_SELLER_ADDRESS", ""),  # lines separated by semicolons
     "tax_id": read_text("MARKET_SELLER_TAX_ID", ""),
 }
-MARKET_MAX_AGE_MS = read_int("MARKET_MAX_AGE_MS", 0)  # how old a market a search may see; 0: as it is now
+MARKET_MAX_AGE_MS = read_int(
+    "MARKET_MAX_AGE_MS", 0
+)  # how old the copy of the market may be that a search uses; 0: always up to date
 # Simulated hosts and GPUs are refused at enrolment unless this is on (development and tests only).
 SIMULATION_ALLOWED = False
-# How many reverse proxies of ours stand before the web processes; only these may name a client's address.
+# Number of our own reverse proxies before the web processes; only these may name a client's address.
 TRUSTED_PROXIES = read_int("TRUSTED_PROXIES", 0)
-# Requests a minute to the API, for each token or user and for each address without one.
+# API requests per minute, for each token or user, and for each address without one.
 API_RATE_USER = read_int("API_RATE_USER", 6_000)
 API_RATE_ANONYMOUS = read_int("API_RATE_ANONYMOUS", 1_200)
-# Requests a minute with a token that is unknown, revoked or expired, for each address; beyond it none is looked up.
+# API requests per minute with an unknown, revoked or expired token, for each address; beyond it, no token is looked up.
 API_RATE_FAILED = read_int("API_RATE_FAILED", 60)
-# Opens /metrics to a Prometheus on another machine. Empty: only staff and this machine.
+# Opens /metrics to a Prometheus on another machine. Empty: only to staff and this machine.
 METRICS_TOKEN = read_secret("METRICS_TOKEN", "")
-# Private networks that webhooks and registries of users may reach (CIDR, divided by commas). None: public addresses only.
+# Private networks that users' webhooks and registries may be in (CIDR, separated by commas). None: only public
+# addresses.
 OUTBOUND_ALLOWED_NETWORKS = read_list("OUTBOUND_ALLOWED_NETWORKS", [])
-# What hosts copy disks to and from object storage with: images/sync.
+# The image with which hosts copy disks to and from object storage: images/sync.
 SYNC_IMAGE = read_text("SYNC_IMAGE", "berth/sync:1")
-# The folder of the agent's release that this market serves (scripts/agent_release.py), and the public half of the key that
-# signed it, in hex. "": hosts get the agent in another way.
+# Folder of the agent's release that this market serves (scripts/agent_release.py), and the public key that verifies it,
+# in hex. "": hosts get the agent in another way.
 AGENT_RELEASE_DIR = read_text("AGENT_RELEASE_DIR", "")
 AGENT_RELEASE_KEY = read_text("AGENT_RELEASE_KEY", "")
-# Where images that are saved from instances go, as engines name it ("registry.example.org"). "": each stays on its host.
+# Registry for images that are saved from instances, as engines name it ("registry.example.org"). "": images stay on
+# their hosts.
 MARKET_REGISTRY = read_text("MARKET_REGISTRY", "")
-# A P-256 key and its certificate (PEM), with which the market tells its registry who may read and write what.
+# P-256 key and certificate (PEM) with which the market signs tokens for its registry.
 MARKET_REGISTRY_KEY = read_secret("MARKET_REGISTRY_KEY", "")
 MARKET_REGISTRY_CERTIFICATE = read_secret("MARKET_REGISTRY_CERTIFICATE", "")
-# Signs usage records. The public keys of those before it stay published beside its own.
+# Signs usage records. The public keys of its predecessors stay published with its own.
 LEDGER_SIGNING_KEY = read_signing_key("LEDGER_SIGNING_KEY")
 LEDGER_FORMER_KEYS = read_list("LEDGER_FORMER_KEYS", [])
-# Where the heads of the ledger's seals are kept outside the database. "": nowhere.
+# Where the heads of the ledger's seals are stored outside of the database. "": nowhere.
 LEDGER_ANCHOR_DIR = read_text("LEDGER_ANCHOR_DIR", "")
 LEDGER_ANCHOR_STORE = read_object_store("LEDGER_ANCHOR_STORE")
-# What apps above `billing` know of the ledger and it cannot: each gives findings of its own to every audit.
+# Audit checks of apps above `billing`, which `billing` itself cannot import; each adds its findings to every audit.
 LEDGER_CHECKS_BESIDE = ["instances.metering.findings.metering_findings"]
-# Whether metering and sweeps stand still while a machine's clock has jumped (common.clock_guard).
+# Whether metering and sweeps pause while a machine's clock has jumped (common.clock_guard).
 CLOCK_GUARD = True
-# Who gets the nightly audit of the ledger with its head. None: all active superusers.
+# Receivers of the nightly audit of the ledger with its head. None: all active superusers.
 OPERATOR_MAIL = read_list("OPERATOR_MAIL", [])
-# Card payments are off without a key. During a rotation both webhook secrets hold, divided by a comma.
+# Without a key, card payments are off. During a rotation both webhook secrets are valid, separated by a comma.
 STRIPE_SECRET_KEY = read_stripe_key("STRIPE_SECRET_KEY")
 STRIPE_WEBHOOK_SECRETS = read_webhook_secrets("STRIPE_WEBHOOK_SECRETS", needed=bool(STRIPE_SECRET_KEY))
 STRIPE_API_BASE = read_text("STRIPE_API_BASE", "https://api.stripe.com")
@@ -169,7 +173,7 @@ DATABASES = {
         "OPTIONS": connection_options(),
     },
 }
-# What `grant_app_role` makes a role for; only migrations know it, and run as the owner of the tables.
+# The URL for whose role `grant_app_role` grants rights; only migrations set it, and run as the owner of the tables.
 APP_DATABASE_URL = read_secret("APP_DATABASE_URL", "")
 REDIS_URL = read_secret("REDIS_URL")
 CACHES = {
@@ -199,7 +203,7 @@ ACCOUNT_FORMS = {
     "add_email": "accounts.web.users.allauth_forms.AddEmailForm",
     "change_password": "accounts.web.users.allauth_forms.ChangePasswordForm",
 }
-STAFF_SECOND_FACTOR = True  # without one, staff find the panel and their other rights closed
+STAFF_SECOND_FACTOR = True  # without one, the panel and all other staff rights are closed
 ACCOUNT_REAUTHENTICATION_REQUIRED = True  # before e-mail addresses are changed
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
@@ -212,11 +216,11 @@ ACCOUNT_LOGIN_ON_PASSWORD_RESET = False
 ACCOUNT_SESSION_REMEMBER = True
 ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXIES
 
-EMAIL_TIMEOUT = 10  # each step of the exchange with the mail server
+EMAIL_TIMEOUT = 10  # seconds for each step of the exchange with the mail server
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Berth"
-MFA_TOTP_TOLERANCE = 1  # a step of 30 s either way: a phone's clock, and the time to type (RFC 6238, section 5.2)
+MFA_TOTP_TOLERANCE = 1  # one step of 30 s either way: a phone's clock, and the time to type (RFC 6238, section 5.2)
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -278,7 +282,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_TIME_LIMIT = 120
 CELERY_WORKER_PREFETCH_MULTIPLIER = 4
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A hint of the web's to the jobs is not worth waiting for: a sweep finds the same work.
+# The web's hints to the jobs are not worth waiting for: a sweep finds the same work.
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
 CELERY_BROKER_TRANSPORT_OPTIONS = broker_options()
 CELERY_BEAT_SCHEDULE_FILENAME = read_text("BEAT_SCHEDULE", "celerybeat-schedule")
@@ -291,5 +295,5 @@ LOGGING = {
     "filters": {"secrets": {"()": "common.http.secret_paths.SecretPaths"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["secrets"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"stripe": {"level": "WARNING"}},  # it tells of each request otherwise
+    "loggers": {"stripe": {"level": "WARNING"}},  # otherwise it logs each request
 }

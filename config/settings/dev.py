@@ -1,4 +1,4 @@
-"""Development: demo users and simulated hosts allowed, mail printed to the console. Never for production."""
+"""Settings for development, never for production: demo users, simulated hosts, mail to the console."""
 
 import os
 
@@ -14,9 +14,9 @@ SIMULATION_ALLOWED = True
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 SESSION_COOKIE_SECURE = False
 CSRF_COOKIE_SECURE = False
-# The demo's operator has no phone. `make up` says so.
+# The demo's operator has no second factor; `make up` says so.
 STAFF_SECOND_FACTOR = False
-# Benchmarks and tests ask faster than people and scripts do.
+# Benchmarks and tests send requests faster than people and scripts do.
 API_RATE_USER = API_RATE_ANONYMOUS = API_RATE_FAILED = 10_000_000
-# Serve static files from where they lie: no collectstatic in development.
+# Serve static files from their sources: no collectstatic in development.
 WHITENOISE_USE_FINDERS = True

@@ -1,4 +1,4 @@
-"""Looks and menus of the two admin panels (django-unfold)."""
+"""Appearance and menus of the two admin panels (django-unfold)."""
 
 from django.templatetags.static import static
 from django.urls import reverse_lazy

@@ -1,11 +1,11 @@
-"""Production: every secret comes from the environment, every cookie is for TLS only."""
+"""Settings for production: every secret comes from the environment, every cookie is for TLS only."""
 
 from config.env import read_bool, read_int, read_secret, read_text
 from config.settings.base import *  # noqa: F403  (settings modules compose by star import)
 
 SECURE_SSL_REDIRECT = read_bool("SECURE_SSL_REDIRECT", True)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# With this prefix a browser takes a cookie from this very name alone, over TLS: no page of a subdomain can plant one.
+# Browsers accept a cookie with this prefix only from this very host, over TLS: no page of a subdomain can set one.
 SESSION_COOKIE_NAME = "__Host-sessionid"
 CSRF_COOKIE_NAME = "__Host-csrftoken"
 LANGUAGE_COOKIE_SECURE = True
@@ -13,7 +13,7 @@ SECURE_HSTS_SECONDS = 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 
-# Names with a hash of the content, so that browsers keep each file for good, and compressed copies beside them.
+# File names with a hash of the content, so that browsers may cache them for ever, and compressed copies.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
