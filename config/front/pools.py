@@ -33,9 +33,8 @@ class Pool:
 
     def __init__(self, traffic: Traffic, share: Share) -> None:
         self._share = share
-        self._lock = (
-            threading.Lock()
-        )  # held for a few instructions: a free thread and a waiting job must not miss each other
+        # Held for a few instructions: a free thread and a waiting job must not miss each other.
+        self._lock = threading.Lock()
         self._waiting: deque[_Job] = deque()
         # The thread that became free last is used first: its stack, its connection and their caches are warm.
         self._free: list[SimpleQueue[_Job | None]] = []

@@ -48,9 +48,8 @@ MARKET_SELLER = {
     "address": read_text("MARKET_SELLER_ADDRESS", ""),  # lines separated by semicolons
     "tax_id": read_text("MARKET_SELLER_TAX_ID", ""),
 }
-MARKET_MAX_AGE_MS = read_int(
-    "MARKET_MAX_AGE_MS", 0
-)  # how old the copy of the market may be that a search uses; 0: always up to date
+# How old the copy of the market may be that a search uses, in milliseconds; 0: always up to date.
+MARKET_MAX_AGE_MS = read_int("MARKET_MAX_AGE_MS", 0)
 # Simulated hosts and GPUs are refused at enrolment unless this is on (development and tests only).
 SIMULATION_ALLOWED = False
 # Number of our own reverse proxies before the web processes; only these may name a client's address.

@@ -42,9 +42,8 @@ class LimitedRuntime(DockerRuntime):
         self._systems = systems
         self._journal: Journal | None = None
         self._found_at = state / "root-limit.json"
-        self._trial = (
-            f"{TRIAL}-{sha256(str(state).encode()).hexdigest()[:12]}"  # before enrolment the host has no other name
-        )
+        # Named by the folder, since a host has no other name before its enrolment.
+        self._trial = f"{TRIAL}-{sha256(str(state).encode()).hexdigest()[:12]}"
         self._found: RootLimit | None = None
         self._finding = threading.Lock()
 

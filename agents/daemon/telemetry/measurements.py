@@ -1,4 +1,4 @@
-"""Results of the last self-tests for disk and network, stored in the state folder for the host's facts."""
+"""Results of the last self-tests for disk and network, stored for the host's facts."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ class Measured:
 
 
 def load(state: Path) -> Measured:
-    """Return the stored results; empty ones if the file is missing or torn, since a self-test repeats them."""
+    """Return the stored results; empty if the file is missing or torn, since a self-test repeats them."""
     try:
         return Measured(**json.loads((state / FILE).read_bytes()))
     except (OSError, ValueError, TypeError):

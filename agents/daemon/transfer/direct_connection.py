@@ -1,4 +1,4 @@
-"""Direct connection of two hosts: the target listens on a port of the moving instance, the source dials.
+"""Direct connection of two hosts: the target listens on a port of the instance, the source dials.
 
 Both have the key of this one transfer. Each connection derives its own key from that and from a random number of
 each side, and only messages encrypted with it are accepted, so no one else is heard. If this fails, the relay is

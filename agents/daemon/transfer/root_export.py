@@ -55,8 +55,8 @@ class Roots(Protocol):
         """Import another host's file as the saved root `number` of `target`.
 
         Raises:
-            Failed: It is something else, it unpacks to more than `most` bytes (0: no limit was told), or it names a layer that
-                neither came with it nor is in `held`.
+            Failed: It is something else, it unpacks to more than `most` bytes (0: no limit was told), or it names a
+                layer that neither came with it nor is in `held`.
         """
 
     def is_there(self, target: str, number: int) -> bool: ...

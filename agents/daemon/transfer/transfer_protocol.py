@@ -41,7 +41,7 @@ class Line(Protocol):
 
 
 class EncryptedChannel:
-    """Channel encrypted with a transfer's key; each direction is authenticated, so no message can be reflected."""
+    """Channel encrypted with a transfer's key; no message can be sent back to its own sender."""
 
     def __init__(self, line: Line, key: bytes, *, is_source: bool) -> None:
         self._line = line
