@@ -150,7 +150,7 @@ class Agent:
         """Run one pass; return whether another one should follow at once.
 
         Raises:
-            JournalLost: The journal on disk is not the one that this agent wrote.
+            JournalLost: It is unknown whether the journal would survive a power cut.
         """
         self.parts.journal.check()
         if self._facts_wanted:

@@ -11,7 +11,7 @@ Phase = Literal["pulling", "creating", "testing", "running", "stopping", "stoppe
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """One physical GPU; `vram_mb` in MiB, `pcie_gen` and `pcie_width` as the highest that were negotiated."""
+    """One physical GPU; `vram_mb` in MiB, `pcie_gen` and `pcie_width` the highest that it can negotiate."""
 
     uuid: str
     name: str
@@ -268,7 +268,7 @@ class DesiredInstance:
     ssh_keys: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     stop_grace_s: int = 10
-    preempt_at: int | None = None  # when it is stopped for a higher bid, in Unix seconds by the control plane's clock
+    preempt_at: int | None = None  # when it is preempted, in Unix seconds by the control plane's clock
     root: int = 0  # number of its root file system; if no container here has that root, a fresh one is made from `image`
     root_brought: bool = False  # its root was copied here: the first container is made of it, never of `image`
     password_hash: str = ""  # of root, in the form of crypt(3); "": SSH accepts no password

@@ -1,4 +1,4 @@
-"""Middleware for pages: the language, and security headers; the API has neither."""
+"""Middleware for pages: the language, except for the API, and security headers."""
 
 from csp.constants import NONCE, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts

@@ -67,7 +67,7 @@ class SshAllowList:
         self._wanted: dict[str, Gate] = {}
 
     def allow(self, bridge: str, networks: Sequence[str], port: int) -> bool:
-        """Restrict SSH to these networks, or to none if empty; return whether this is in force."""
+        """Allow SSH from these networks alone, or from all if there are none; return whether this is in force."""
         wanted = Gate(tuple(networks), port)
         if self._wanted.get(bridge) == wanted:
             return True
