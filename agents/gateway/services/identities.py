@@ -58,8 +58,8 @@ def admit_message(*, host_id: UUID, envelope: Envelope, received_at: datetime) -
         Revoked: The key of the agent was revoked.
     """
     with connection.cursor() as cursor:
-        # It need not be on disk before the effects of the message, which are committed after it: a crash loses both or
-        # keeps both.
+        # Its commit is not waited for: it reaches the disk no later than the effects of the message, which are
+        # committed after it.
         counted = [envelope.sequence, host_id, envelope.boot_id, envelope.sequence]
         run(cursor, _COUNT, counted, before_the_disk=True)
         if cursor.rowcount == 1:
