@@ -82,10 +82,7 @@ class Check:
 
 @dataclass(frozen=True)
 class SelfTestResult:
-    """Outcome of the self-test that `DesiredState.self_test` requested.
-
-    It is reported until the desired state no longer names that self-test.
-    """
+    """Outcome of the self-test in `DesiredState.self_test`, reported until that no longer names it."""
 
     id: str
     checks: list[Check]
@@ -108,10 +105,7 @@ class OperationOrder:
 
 @dataclass(frozen=True)
 class ObservedOperation:
-    """Progress or result of an operation; sizes in bytes, 0 if unknown.
-
-    It is reported until the desired state no longer names the operation.
-    """
+    """Progress or result of an operation, reported until no longer named; sizes in bytes, 0: unknown."""
 
     id: str
     phase: Literal["running", "done", "failed"]
@@ -135,10 +129,7 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class InstanceSample:
-    """Usage of one instance since the last report.
-
-    CPU in percent of one core, memory in MiB, traffic in bytes.
-    """
+    """Usage of one instance since the last report: CPU in percent of one core, MiB, bytes."""
 
     cpu_pct: float
     ram_mb: int
@@ -178,11 +169,7 @@ class LayerProgress:
 
 @dataclass(frozen=True)
 class ObservedInstance:
-    """State of one instance as the agent observes it.
-
-    An instance that was ordered to be gone and that has left nothing behind is listed by `id` in `Report.absent`,
-    never here.
-    """
+    """State of one instance as observed; one that is proven gone is in `Report.absent` instead."""
 
     id: str  # uuid, 32 hex digits
     generation: int  # of the desired state for which this container was created or started
@@ -209,10 +196,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Report:
-    """Full observed state of a host.
-
-    `facts` may be None when equal to the last that were sent since the agent's start.
-    """
+    """Full observed state of a host; `facts` may be None if unchanged since this boot last sent them."""
 
     agent_version: str
     versions: list[int]
@@ -335,10 +319,7 @@ class DesiredState:
 
 @dataclass(frozen=True)
 class WaitAnswer:
-    """Answer of the relay to a waiting agent.
-
-    `slip` may hold the change that led to `version`, encrypted: see `agents.daemon.lib.sealed_orders`.
-    """
+    """Answer of the relay; `slip` may hold the change, encrypted (`agents.daemon.lib.sealed_orders`)."""
 
     version: int
     slip: str = ""
