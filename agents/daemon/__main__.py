@@ -15,12 +15,12 @@ from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, renew
 from agents.daemon.gpu.nvml import BadGpuList, parse_gpu_list
 from agents.daemon.host_process import run_host, stop_on_signals
+from agents.daemon.installation.service import unit_text
 from agents.daemon.lib.config import DEFAULT_STATE, AgentConfig, FolderUnusable, NotEnrolled, load_config
 from agents.daemon.lib.journal import JournalLost
 from agents.daemon.lib.state_folder import FolderCopied, FolderInUse, adopt, folder_lock
 from agents.daemon.owner_commands import OWNER_FAULTS, add_owner_commands, percent, port_range, release_key
 from agents.daemon.simulated_fleet import Fleet, NotSimulated
-from agents.daemon.systemd import unit_text
 from agents.protocol.log_lines import use_one_line
 
 logger = logging.getLogger("agents.daemon")

@@ -1,7 +1,4 @@
-"""Main loop of the agent: observe, report, receive the desired state, plan, act.
-
-Each pass starts from full states, so it repairs whatever an earlier one lost.
-"""
+"""Main loop of the agent: observe, report, receive, plan, act; each pass repairs what was lost."""
 
 import logging
 import threading
@@ -18,14 +15,13 @@ from agents.daemon.disks.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.docker_engine.container_spec import container_name
 from agents.daemon.engine.interface import Container, EngineRefused, EngineSilent, Runtime
 from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
-from agents.daemon.latest_value import LatestValue
 from agents.daemon.lib.journal import Entry, Journal
+from agents.daemon.lib.sync_primitives import LatestValue, WakeupEvent
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.actions import ActionExecutor
-from agents.daemon.reconciler.early_orders import judge_slip
 from agents.daemon.reconciler.epochs import Epochs, kept_from_running
 from agents.daemon.reconciler.exit_causes import Endings
-from agents.daemon.reconciler.fencing import Verdict
+from agents.daemon.reconciler.fencing import Verdict, judge_slip
 from agents.daemon.reconciler.image_prefetch import Prefetch
 from agents.daemon.reconciler.plan import Observed, plan
 from agents.daemon.reconciler.report_phases import View, by_instance, gist_of, remembered, row_of, unvouched
@@ -33,7 +29,6 @@ from agents.daemon.reconciler.worker_pool import WorkerPool
 from agents.daemon.self_test.runner import SelfTester
 from agents.daemon.streams.stream_server import Streams
 from agents.daemon.telemetry.sampler import Telemetry
-from agents.daemon.wakeup_event import WakeupEvent
 from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, Report, WaitAnswer
 from agents.protocol.version import SUPPORTED
 
@@ -71,7 +66,7 @@ class Agent:
     def __init__(self, parts: AgentComponents) -> None:
         self.parts = parts
         self._alarm = WakeupEvent()
-        self._mailbox = LatestValue()
+        self._mailbox = LatestValue[WaitTarget]()
         self._stopped = threading.Event()
         self._backoff = Backoff()
         self._crew = WorkerPool(parts.steps, parts.journal, inline=parts.runtime.instant, changed=self._note_change)
@@ -112,11 +107,7 @@ class Agent:
         self.parts.runtime.close()
 
     def run_once(self) -> None:
-        """Sync once, do the work that follows, and report the outcome.
-
-        Raises:
-            LinkError: The control plane refused, or could not be reached.
-        """
+        """Sync once, do the work that follows, and report the outcome. Raises LinkError."""
         self._begin()
         self._exchange(self._look())
         beside = (self._crew, self.parts.self_tester, self.parts.operations)
@@ -126,11 +117,7 @@ class Agent:
         self._exchange(self._look())
 
     def ask(self) -> list[DesiredInstance]:
-        """Sync once without doing any work, and return the instances that the market wants here.
-
-        Raises:
-            LinkError: The control plane refused, or could not be reached.
-        """
+        """Sync once without any work, and return the instances that the market wants here. Raises LinkError."""
         self._begin()
         return self.parts.link.sync(self._report(self._look(), full=True)).instances
 
@@ -147,11 +134,7 @@ class Agent:
         self._refresh_facts()
 
     def _turn(self) -> bool:
-        """Run one pass; return whether another one should follow at once.
-
-        Raises:
-            JournalLost: It is unknown whether the journal would survive a power cut.
-        """
+        """Run one pass; return whether another one should follow at once. Raises JournalLost."""
         self.parts.journal.check()
         if self._facts_wanted:
             self._refresh_facts()
@@ -210,10 +193,7 @@ class Agent:
         return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
 
     def _look(self) -> View:
-        """Return the present view, without asking the engine while the last one is sure to hold.
-
-        The engine blocks inspection of a container while it starts it.
-        """
+        """Return the present view, or one that is sure to hold: a container's start blocks its inspection."""
         if not self._look_wanted and time.monotonic() - self._answered_at < FRESH:
             return View(self._containers, self._answered_at)
         self._look_wanted = False

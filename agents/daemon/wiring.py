@@ -17,9 +17,8 @@ from agents.daemon.disks.operation_runner import Operations, Operator
 from agents.daemon.disks.operations import DiskOrders, simulated_orders
 from agents.daemon.disks.system_disks import SystemDisks
 from agents.daemon.disks.volume_store import LoopVolumes, SimulatedVolumes, Volumes
-from agents.daemon.docker_engine.container_spec import OPEN_FILES, EngineOptions
+from agents.daemon.docker_engine.container_spec import OPEN_FILES, EngineOptions, profile_text
 from agents.daemon.docker_engine.runtime import DockerRuntime
-from agents.daemon.docker_engine.seccomp import profile_text
 from agents.daemon.engine.exec_interface import ExecInterface, SimulatedDoorway
 from agents.daemon.engine.image_cache import CACHE_FILE, ImageCache
 from agents.daemon.engine.interface import Runtime
@@ -32,7 +31,6 @@ from agents.daemon.lib.config import AgentConfig, load_or_make_key
 from agents.daemon.lib.journal import Journal
 from agents.daemon.operations.object_sync import sync_operators
 from agents.daemon.operations.read_log import log_operators
-from agents.daemon.operations.registry import docker_operators, simulated_operators
 from agents.daemon.operations.save_image import ImageOrders
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.actions import ActionExecutor, Checkpoint, Limits, pass_by
@@ -98,8 +96,8 @@ def _engine_operators(
         travel = VolumeTravel(
             volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_pair=open_pair, checkpoint=checkpoint
         )
-        return {**docker_operators(), **orders.operators(), **growth.operators(), **travel.operators()}
-    return {**simulated_operators(), **simulated_orders(), **simulated_growth(), **simulated_travel()}
+        return {**orders.operators(), **growth.operators(), **travel.operators()}
+    return {**simulated_orders(), **simulated_growth(), **simulated_travel()}
 
 
 def _moves(

@@ -14,8 +14,7 @@ from agents.daemon.disks.limited_runtime import LimitedRuntime
 from agents.daemon.disks.system_disks import SystemDisks
 from agents.daemon.docker_engine.container_spec import EngineOptions
 from agents.daemon.docker_engine.storage_driver import pull
-from agents.daemon.engine.image_request import Pull
-from agents.daemon.engine.interface import EngineRefused
+from agents.daemon.engine.interface import EngineRefused, Pull
 from agents.daemon.operations.rclone_container import DockerBoxes
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host

@@ -6,8 +6,11 @@ and namespaces.
 
 import hashlib
 import ipaddress
+import json
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agents.daemon.engine.interface import SSH_PORT, ContainerOrder, spec_of
@@ -60,6 +63,10 @@ MIB = 1024**2
 MILLI_TO_NANO = 1_000_000
 SHM_CAP_MB = 64 * 1024
 OPEN_FILES = 524_288
+# The engine's own profile for our capabilities, reduced. Removed are io_uring (a long series of kernel holes), sockets of
+# the families AF_ALG and AF_VSOCK, and the old `socketcall`, through which a filter cannot see the family. bpf, keyctl,
+# userfaultfd and new user namespaces were never allowed.
+PROFILE = Path(__file__).with_name("seccomp.json")
 SUBNET_PREFIX = 29  # gateway and one container
 
 
@@ -272,3 +279,13 @@ def _device_requests(desired: DesiredInstance) -> list[dict[str, Any]]:
     if desired.simulated_gpus or not desired.gpu_uuids:
         return []
     return [{"Driver": "nvidia", "DeviceIDs": list(desired.gpu_uuids), "Capabilities": [["gpu"]]}]
+
+
+def profile_text(machine: str | None = None) -> str:
+    """Return the system calls that an instance may make, as one line of JSON.
+
+    It is "" on processors other than x86_64, where the engine's own profile applies.
+    """
+    if (machine or platform.machine()) != "x86_64":
+        return ""
+    return json.dumps(json.loads(PROFILE.read_text()), separators=(",", ":"))

@@ -7,8 +7,7 @@ from typing import Any
 from agents.daemon.docker_engine import storage_driver
 from agents.daemon.docker_engine.container_spec import ROOT_MESSAGE, disk_limit_gb
 from agents.daemon.docker_engine.errors import engine_answers
-from agents.daemon.engine.image_request import Pull
-from agents.daemon.engine.interface import EngineRefused, ImageFacts
+from agents.daemon.engine.interface import EngineRefused, ImageFacts, Pull
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import GIB, HEADROOM
 

@@ -25,12 +25,11 @@ from agents.daemon.docker_engine.container_spec import (
     root_repository,
 )
 from agents.daemon.docker_engine.errors import READ_TIMEOUT, engine_answers, engine_place
-from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, DockerExec
+from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, WARN_SCRIPT, DockerExec
 from agents.daemon.docker_engine.exit_events import who_ended
 from agents.daemon.docker_engine.firewall import Firewall
 from agents.daemon.docker_engine.images import CHANGE_TIMEOUT
 from agents.daemon.docker_engine.networks import DockerNetworks
-from agents.daemon.docker_engine.preemption_signal import WARN_SCRIPT
 from agents.daemon.engine.interface import SSH_PORT, Container, ContainerOrder, EngineRefused, EngineSilent, RootLimit, Usage
 from agents.daemon.lib.journal import EndedBy
 from agents.protocol.messages import DesiredInstance

@@ -11,8 +11,7 @@ import docker
 from docker import auth
 
 from agents.daemon.docker_engine.container_spec import OWN_LABELS, is_own_name
-from agents.daemon.engine.image_request import Pull
-from agents.daemon.engine.interface import EngineRefused, ImageFacts
+from agents.daemon.engine.interface import EngineRefused, ImageFacts, Pull
 from agents.daemon.engine.pull_watch import Line, follow_pull
 
 SILENCE_MORE_S: Final = 5.0  # the engine may be silent for this much longer than a pull may stall

@@ -1,14 +1,17 @@
-"""Program without a terminal in a container, read and fed from the event loop with backpressure."""
+"""Programs in a container, started from the event loop, and read and fed with backpressure."""
 
 import asyncio
+import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
-from agents.daemon.engine.cancellable_open import opened
-from agents.daemon.engine.exec_interface import Command, ExecInterface
+from agents.daemon.engine.exec_interface import Command, ExecInterface, Terminal
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
+
+Opened = TypeVar("Opened", socket.socket, Command, Terminal)
 
 PIECE: Final = 64 * 1024
 OUT: Final = 1
@@ -96,3 +99,22 @@ class Program:
         is not stopped by this.
         """
         self._writer.transport.abort()
+
+
+async def opened(call: Callable[..., Opened], *arguments: object) -> Opened:
+    """Return what `call` opens in a thread; if the task is cancelled, close it as soon as it is open.
+
+    `asyncio.to_thread` would lose it: the result is dropped with the task, and all tasks end with the loop.
+    """
+    opening = asyncio.get_running_loop().run_in_executor(None, partial(call, *arguments))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_let_go)
+        raise
+
+
+def _let_go(opening: "asyncio.Future[Opened]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        made = opening.result()
+        (made if isinstance(made, socket.socket) else made.connection).close()

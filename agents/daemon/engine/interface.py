@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from agents.daemon.engine.image_request import Pull
 from agents.daemon.lib.journal import EndedBy
-from agents.protocol.messages import DesiredInstance
+from agents.protocol.messages import DesiredInstance, LayerProgress
 
 Status = Literal["created", "running", "paused", "exited"]
 RootLimit = Literal["disk", "none"]
@@ -118,6 +117,35 @@ class ImageFacts:
     env: Mapping[str, str] = field(default_factory=dict)
     size_bytes: int = 0
     digest: str = ""  # in its registry; "" if it came from none
+
+
+STALL_SECONDS = 120.0
+TOTAL_SECONDS = 20 * 60.0
+GIB = 1024**3
+# Stays free on the engine's disk, whatever size an image declares or unpacks to: other instances need it too.
+ROOM_KEPT = 2 * GIB
+
+Said = Callable[[str, tuple[LayerProgress, ...]], None]
+
+
+class PullStalled(Exception):
+    """The image did not arrive within the limits."""
+
+
+class NoRoom(Exception):
+    """The image would fill the disk on which the engine keeps everything."""
+
+
+@dataclass(frozen=True)
+class Pull:
+    """Image to be pulled or pushed. `auth` is the registry's login, which is never stored or logged."""
+
+    reference: str
+    said: Said
+    auth: Mapping[str, str] = field(default_factory=dict, repr=False)
+    stall_s: float = STALL_SECONDS
+    total_s: float = TOTAL_SECONDS
+    room: Callable[[], int] = field(default=lambda: ROOM_KEPT)  # returns the free bytes where the engine keeps images
 
 
 class Runtime(Protocol):

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agents.daemon.engine.image_request import ROOM_KEPT, NoRoom, Pull, PullStalled
-from agents.daemon.engine.interface import EngineRefused
+from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, NoRoom, Pull, PullStalled
 from agents.protocol.messages import LayerProgress
 
 LOOK_SECONDS = 0.5

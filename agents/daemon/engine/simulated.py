@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.daemon.engine.image_request import Pull
 from agents.daemon.engine.interface import (
     Container,
     ContainerOrder,
     EngineRefused,
     ImageFacts,
+    Pull,
     RootLimit,
     Status,
     Usage,

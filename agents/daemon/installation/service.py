@@ -2,8 +2,11 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
+
+from agents.daemon.installation.releases import CURRENT, own_prefix
 
 UNIT: Final = Path("/etc/systemd/system/berth-agent.service")
 SYSTEMD: Final = Path("/run/systemd/system")  # exists while systemd is the init process
@@ -50,3 +53,36 @@ def _systemctl(*words: str) -> bool:
     # a fixed program and a fixed unit
     done = subprocess.run([program, *words], capture_output=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
     return done.returncode == 0
+
+
+# ProtectSystem, ProtectHome and PrivateTmp are left out on purpose: each gives the service a mount namespace of its
+# own, in which the container engine would not see the data disks that the agent mounts.
+_UNIT_TEMPLATE = """\
+[Unit]
+Description=Berth host agent
+After=network-online.target docker.service
+Wants=network-online.target
+
+[Service]
+ExecStart={command} run --state-dir {state}
+Restart=always
+RestartSec=2
+KillMode=process
+NoNewPrivileges=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictRealtime=yes
+LockPersonality=yes
+MemoryMax=256M
+OOMScoreAdjust=-500
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def unit_text(state: Path) -> str:
+    """Return the unit for the installed agent, by the link that upgrades switch if there is one."""
+    link = own_prefix() / CURRENT / "bin" / "berth-agent"
+    beside = link if link.exists() else Path(sys.executable).with_name("berth-agent")
+    command = str(beside) if beside.exists() else f"{sys.executable} -m agents.daemon"
+    return _UNIT_TEMPLATE.format(command=command, state=state)

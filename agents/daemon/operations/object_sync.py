@@ -16,8 +16,7 @@ from agents.daemon.disks.loop_disks import DiskMissing, Disks, LoopDisks
 from agents.daemon.disks.operation_runner import Operation, Operator, Tidy
 from agents.daemon.disks.volume_store import LoopVolumes, Volumes, checked_id
 from agents.daemon.docker_engine.runtime import DockerRuntime
-from agents.daemon.engine.image_request import NoRoom, Pull, PullStalled
-from agents.daemon.engine.interface import EngineRefused, EngineSilent, Runtime
+from agents.daemon.engine.interface import EngineRefused, EngineSilent, NoRoom, Pull, PullStalled, Runtime
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.operations.rclone_container import DISK_AT, BoxOrder, BoxState, DockerBoxes, RcloneContainers
 from agents.daemon.operations.rclone_log import SyncLog, SyncStats, fault_of, read_log

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from agents.daemon.disks.operation_runner import Operation, Operator
-from agents.daemon.engine.image_request import NoRoom, Pull, PullStalled
-from agents.daemon.engine.interface import EngineRefused, Runtime
+from agents.daemon.engine.interface import EngineRefused, NoRoom, Pull, PullStalled, Runtime
 from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.actions import Checkpoint, pass_by
 from agents.daemon.reconciler.image_pulls import pull_failure

@@ -14,14 +14,13 @@ from pathlib import Path
 from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, Disks, DiskTrouble
 from agents.daemon.disks.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.engine.image_cache import ImageCache
-from agents.daemon.engine.image_request import STALL_SECONDS, TOTAL_SECONDS
-from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefused, Runtime
+from agents.daemon.engine.interface import STALL_SECONDS, TOTAL_SECONDS, Container, ContainerOrder, EngineRefused, Runtime
 from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
 from agents.daemon.gpu.claims import GpuTable
 from agents.daemon.gpu.wipe import Wipes
-from agents.daemon.lib.background_call import BackgroundCall
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.journal import Journal
+from agents.daemon.lib.sync_primitives import BackgroundCall
 from agents.daemon.reconciler.acceptance_test import Acceptance, find
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.image_pulls import Images
@@ -95,14 +94,7 @@ class ActionExecutor:
         )
 
     def carry_out(self, job: Job) -> None:
-        """Carry out a job; after any error, a later call continues.
-
-        Raises:
-            Failed: The instance cannot run.
-            Superseded: The job was cancelled.
-            EngineSilent: The engine does not answer.
-            EngineRefused: The engine refuses a request.
-        """
+        """Carry out a job; a later call continues after Failed, Superseded or an error of the engine."""
         step: dict[Kind, Callable[[Job], None]] = {
             "create": self._create,
             "start": self._begin,
@@ -273,10 +265,7 @@ class ActionExecutor:
         self._build(job, saved)
 
     def _reimage(self, job: Job) -> None:
-        """Make a fresh root from the image; the old one runs until the image has arrived.
-
-        It is kept until the new root runs.
-        """
+        """Make a fresh root from the image; the old one runs until it is there, and is kept until it runs."""
         entry = self._journal.entry(job.desired.id)
         if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
@@ -298,8 +287,7 @@ class ActionExecutor:
     def _discard(self, job: Job) -> None:
         """Remove containers of other roots, and saved layers of earlier ones.
 
-        Saved layers of an earlier root could pass for the present one's. A later root that never ran has none, and
-        the saved layers that exist are those that the present root is based on.
+        Those could pass for the present root's. A later root that never ran has none; the present one needs the others.
         """
         outdated = any(container.root < job.desired.root for container in job.action.containers)
         if outdated:

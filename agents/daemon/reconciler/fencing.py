@@ -1,11 +1,12 @@
-"""Fencing of desired state: what is older than anything accepted before is refused."""
+"""Fencing of desired state and early orders: what is older than anything accepted before is refused."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents.daemon.lib.journal import Entry
-from agents.protocol.messages import DesiredInstance
+from agents.daemon.lib.sealed_orders import BadSlip, open_slip
+from agents.protocol.messages import DesiredInstance, DesiredState, WaitAnswer
 
 _UUID = re.compile(r"[0-9a-f]{32}")
 
@@ -41,3 +42,23 @@ def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Ve
             if fresh != entry:
                 changes[desired.id] = fresh
     return Verdict(accepted, changes, refused)
+
+
+NOTHING = Verdict([], {}, [])
+
+
+def judge_slip(answer: WaitAnswer, newest: DesiredState, entries: Mapping[str, Entry]) -> Verdict:
+    """Return a verdict with at most one accepted instance; the next sync brings whatever is ignored here.
+
+    The order must be the only change since `newest`, since an unknown change may have superseded it. And it can
+    only start a generation that was never accepted: orders may arrive late, so they must not undo what came before.
+    """
+    if not answer.slip or newest.frozen or answer.version != newest.version + 1:
+        return NOTHING
+    try:
+        desired = open_slip(newest.slip_key, answer.slip)
+    except BadSlip as error:
+        return Verdict([], {}, [str(error)])
+    if desired.run != "running" or desired.generation <= entries.get(desired.id, Entry()).generation:
+        return NOTHING
+    return judge([desired], entries)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from agents.daemon.engine.image_request import ROOM_KEPT, NoRoom, Pull, PullStalled
-from agents.daemon.engine.interface import EngineRefused, EngineSilent, Runtime
+from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, EngineSilent, NoRoom, Pull, PullStalled, Runtime
 from agents.daemon.engine.pull_watch import UNPACKS_TO
 from agents.daemon.reconciler.image_pulls import Images
 from agents.protocol.messages import DesiredState, PrefetchImage

@@ -7,8 +7,17 @@ from contextlib import contextmanager
 from typing import Final
 
 from agents.daemon.engine.image_cache import ImageCache
-from agents.daemon.engine.image_request import ROOM_KEPT, STALL_SECONDS, TOTAL_SECONDS, NoRoom, Pull, PullStalled
-from agents.daemon.engine.interface import EngineRefused, ImageFacts, Runtime
+from agents.daemon.engine.interface import (
+    ROOM_KEPT,
+    STALL_SECONDS,
+    TOTAL_SECONDS,
+    EngineRefused,
+    ImageFacts,
+    NoRoom,
+    Pull,
+    PullStalled,
+    Runtime,
+)
 from agents.daemon.engine.pull_watch import UNPACKS_TO
 from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.jobs import Job

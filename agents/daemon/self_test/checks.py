@@ -21,7 +21,7 @@ from agents.daemon.gpu.benchmark import BurnFailed, Burnt, Disturbed, NotMeasura
 from agents.daemon.gpu.cuda_burn_in import CHUNK, MIB
 from agents.daemon.gpu.nvml import GpuProbe
 from agents.daemon.self_test.disk_benchmark import DiskSpeed, NearlyFull, measure_disk
-from agents.daemon.telemetry import measurements
+from agents.daemon.telemetry.host_facts import load_measurements, save_measurements
 from agents.protocol.messages import Check, GpuFacts
 
 # `docker run --gpus` came with 19.03, cgroups v2 with 20.10.
@@ -249,9 +249,9 @@ def net_findings(speed: NetSpeed, *, simulated: bool = False) -> Iterator[Check]
 
 def keep_disk(state: Path, speed: DiskSpeed) -> None:
     values = {"disk_read_mbps": round(speed.read_mbps), "disk_write_mbps": round(speed.write_mbps)}
-    measurements.save(state, replace(measurements.load(state), **values, disk_measured_at=int(time.time())))
+    save_measurements(state, replace(load_measurements(state), **values, disk_measured_at=int(time.time())))
 
 
 def keep_net(state: Path, speed: NetSpeed) -> None:
     values = {"net_up_mbps": round(speed.up_mbps), "net_down_mbps": round(speed.down_mbps)}
-    measurements.save(state, replace(measurements.load(state), **values, net_measured_at=int(time.time())))
+    save_measurements(state, replace(load_measurements(state), **values, net_measured_at=int(time.time())))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import asyncssh
 from asyncssh.forward import SSHForwarder
 
-from agents.daemon.engine.cancellable_open import opened
+from agents.daemon.engine.exec_stream import opened
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.ssh.keys import is_password
 from agents.daemon.ssh.session import Inside, Session, Spawn

@@ -12,9 +12,8 @@ import asyncssh
 from asyncssh.sftp import run_sftp_server
 from asyncssh.stream import SSHReader, SSHServerStreamSession, SSHWriter
 
-from agents.daemon.engine.cancellable_open import opened
 from agents.daemon.engine.exec_interface import ExecInterface, Terminal
-from agents.daemon.engine.exec_stream import ERR, OUT, PIECE, Program
+from agents.daemon.engine.exec_stream import ERR, OUT, PIECE, Program, opened
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.ssh.sftp import ContainerFiles
 from agents.daemon.ssh.sftp_listing import Worker

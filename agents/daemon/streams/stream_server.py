@@ -17,8 +17,8 @@ from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes, urlencode
 
 from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream, dial
-from agents.daemon.engine.cancellable_open import opened
 from agents.daemon.engine.exec_interface import ExecInterface, SimulatedDoorway
+from agents.daemon.engine.exec_stream import opened
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.files.file_server import Files
 from agents.daemon.streams.peer_connection import PairLost, PeerConnection, meet, wait_for

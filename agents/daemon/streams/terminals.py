@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream
-from agents.daemon.engine.cancellable_open import opened
 from agents.daemon.engine.exec_interface import ExecInterface, Terminal
+from agents.daemon.engine.exec_stream import opened
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.protocol.codec import words_of
 

@@ -1,21 +1,23 @@
 """Facts about a host: CPU, memory, disk, kernel, and what its owner should fix before renting it out."""
 
+import json
 import os
 import platform
 import shutil
 import socket
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from agents.daemon.engine.interface import Runtime
 from agents.daemon.gpu.nvml import GpuProbe
 from agents.daemon.lib.config import AgentConfig
 from agents.daemon.lib.journal import DAMAGED
 from agents.daemon.lib.sizes import HEADROOM
-from agents.daemon.telemetry import measurements
 from agents.protocol.messages import HostFacts
 
+MEASUREMENTS_FILE: Final = "measured.json"
 DiskKind = Literal["nvme", "ssd", "hdd", "unknown"]
 GB = 1000**3
 MIB = 1024**2
@@ -29,6 +31,33 @@ JOURNAL_DAMAGED = (
 )
 
 DISK_FULL = "The disk of the agent's folder is full: nothing new can be made on this host until there is room again."
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Results of the last self-tests: whole MB/s and Mbit/s; times in Unix seconds by this machine's clock."""
+
+    disk_read_mbps: int | None = None
+    disk_write_mbps: int | None = None
+    disk_measured_at: int | None = None
+    net_up_mbps: int | None = None
+    net_down_mbps: int | None = None
+    net_measured_at: int | None = None
+
+
+def load_measurements(state: Path) -> Measurements:
+    """Return the stored results; empty if the file is missing or torn, since a self-test repeats them."""
+    try:
+        return Measurements(**json.loads((state / MEASUREMENTS_FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return Measurements()
+
+
+def save_measurements(state: Path, measured: Measurements) -> None:
+    state.mkdir(parents=True, exist_ok=True)
+    spare = state / f"{MEASUREMENTS_FILE}.new"
+    spare.write_text(json.dumps(asdict(measured)))
+    spare.replace(state / MEASUREMENTS_FILE)
 
 
 def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) -> HostFacts:
@@ -60,7 +89,7 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
         nvlink=probe.nvlink(),
         keeps_ssh_list=config.behind_nat or runtime.keeps_ssh_list(),  # behind NAT the relay enforces the list
         root_limit=runtime.root_limit(),
-        **measurements.as_facts(measurements.load(state)),
+        **asdict(load_measurements(state)),
     )
 
 

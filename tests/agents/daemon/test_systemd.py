@@ -3,7 +3,7 @@
 import configparser
 from pathlib import Path
 
-from agents.daemon.systemd import unit_text
+from agents.daemon.installation.service import unit_text
 
 
 def test_the_unit_runs_this_agent_and_shares_its_mounts() -> None:

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from agents.daemon.wakeup_event import WakeupEvent
+from agents.daemon.lib.sync_primitives import WakeupEvent
 
 
 def _slept(alarm: WakeupEvent, at_most: float) -> float:

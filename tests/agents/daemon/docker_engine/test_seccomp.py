@@ -2,7 +2,7 @@
 
 import json
 
-from agents.daemon.docker_engine.seccomp import PROFILE, profile_text
+from agents.daemon.docker_engine.container_spec import PROFILE, profile_text
 
 AF_ALG, AF_VSOCK = 38, 40
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.engine.cancellable_open import opened
 from agents.daemon.engine.exec_interface import Command, SimulatedDoorway, Terminal
-from agents.daemon.engine.exec_stream import Program
+from agents.daemon.engine.exec_stream import Program, opened
 from agents.daemon.ssh.session import Screen
 from agents.daemon.streams.terminals import Terminals
 

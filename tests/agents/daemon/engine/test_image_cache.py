@@ -7,8 +7,7 @@ import pytest
 
 from agents.daemon.engine import image_cache
 from agents.daemon.engine.image_cache import ImageCache
-from agents.daemon.engine.image_request import GIB, Pull
-from agents.daemon.engine.interface import EngineRefused
+from agents.daemon.engine.interface import GIB, EngineRefused, Pull
 from agents.daemon.engine.simulated import SimulatedRuntime
 from agents.daemon.reconciler.image_prefetch import Prefetch
 from agents.daemon.reconciler.image_pulls import Images

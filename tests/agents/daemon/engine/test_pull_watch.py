@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.engine.image_request import ROOM_KEPT, NoRoom, Pull, PullStalled
-from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, EngineSilent, NoRoom, Pull, PullStalled
 from agents.daemon.engine.pull_watch import Layers, Line, follow_pull
 from agents.protocol.messages import LayerProgress
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, DiskTrouble, SimulatedDisks
-from agents.daemon.engine.image_request import Pull, PullStalled
-from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefused
+from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefused, Pull, PullStalled
 from agents.daemon.engine.simulated import SimulatedRuntime
 from agents.daemon.gpu.benchmark import BurnFailed, NotMeasurable
 from agents.daemon.gpu.claims import GpuTable

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agents.daemon.lib.journal import Entry
-from agents.daemon.reconciler.early_orders import NOTHING, judge_slip
+from agents.daemon.reconciler.fencing import NOTHING, judge_slip
 from agents.protocol.messages import DesiredInstance, DesiredState, Report, WaitAnswer
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import SLIP_KEY, Market, renamed

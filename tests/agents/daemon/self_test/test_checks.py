@@ -18,7 +18,7 @@ from agents.daemon.self_test import checks, disk_benchmark
 from agents.daemon.self_test.checks import Bench, host_checks, version_of
 from agents.daemon.self_test.disk_benchmark import NearlyFull
 from agents.daemon.self_test.simulated_checks import simulated_checks
-from agents.daemon.telemetry import measurements
+from agents.daemon.telemetry.host_facts import Measurements, load_measurements
 from agents.protocol.messages import Check, GpuFacts, GpuSample
 
 GPUS = [GpuFacts(f"GPU-{n}", "NVIDIA GeForce RTX 4090", 24564, n) for n in range(2)]
@@ -132,9 +132,9 @@ def test_a_host_in_order(bench: Bench) -> None:
 
 
 def test_what_was_measured_is_kept_for_the_facts(bench: Bench) -> None:
-    assert measurements.load(bench.state) == measurements.Measured()
+    assert load_measurements(bench.state) == Measurements()
     found = run(bench)
-    kept = measurements.load(bench.state)
+    kept = load_measurements(bench.state)
     assert (kept.net_up_mbps, kept.net_down_mbps) == (100, 100)
     assert kept.disk_read_mbps == pytest.approx(found["disk_read", ""].value, abs=1)
     assert kept.disk_measured_at
@@ -261,7 +261,7 @@ def test_a_disk_that_is_nearly_full_is_not_written_to(bench: Bench, monkeypatch:
     monkeypatch.setattr(checks, "measure_disk", full)
     check = run(bench)["disk_read", ""]
     assert (check.passed, check.reason, check.value) == (None, "disk_nearly_full", None)
-    assert measurements.load(bench.state).disk_measured_at is None
+    assert load_measurements(bench.state).disk_measured_at is None
 
 
 def test_a_disk_that_fails(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +284,7 @@ def test_a_disk_that_fails(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_speed_test_that_does_not_come_off(bench: Bench, error: LinkError, reason: str) -> None:
     found = run(replace(bench, open_line=broken_line(error)))
     assert {found[name, ""].reason for name in ("network_up", "network_down", "clock")} == {reason}
-    assert measurements.load(bench.state).net_measured_at is None
+    assert load_measurements(bench.state).net_measured_at is None
 
 
 def test_a_simulated_host_says_that_everything_is_made_up(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_simulated_host_says_that_everything_is_made_up(tmp_path: Path) -> Non
         assert one.value is other.value is None or one.value == pytest.approx(other.value, rel=0.2), (
             "the same host is about as fast every time"
         )
-    kept = measurements.load(tmp_path)
+    kept = load_measurements(tmp_path)
     assert kept.disk_read_mbps
     assert kept.net_up_mbps
     assert kept.disk_measured_at
