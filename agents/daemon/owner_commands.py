@@ -12,7 +12,7 @@ from agents.daemon.doctor.machine import examine
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.installation.releases import NotInstalled, NotManaged, Releases, Versions, own_prefix
 from agents.daemon.installation.service import start_service, stop_service
-from agents.daemon.installation.uninstall import StillInUse, uninstall
+from agents.daemon.installation.uninstall import StillInUse, is_removed, uninstall
 from agents.daemon.installation.upgrade import DEADLINE_S, RolledBack, Upgrade, UpgradeUnderWay
 from agents.daemon.lib.config import DEFAULT_STATE, AgentConfig, is_enrolled, load_config
 from agents.daemon.lib.state_folder import folder_lock
@@ -109,7 +109,12 @@ def _upgrade(options: argparse.Namespace) -> int:
 
 
 def _uninstall(options: argparse.Namespace) -> int:
-    state, config = options.state_dir, load_config(options.state_dir)
+    state = options.state_dir
+    if is_removed(state):
+        state.rmdir()
+        print(f"removed folder {state}")
+        return 0
+    config = load_config(state)
     stop_service(state)
     try:
         with folder_lock(state):

@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -53,7 +53,15 @@ def build_greeter(tag: str) -> None:
 class Doomed:
     """One agent in a process of its own; `steps` are those that it came to so far, each with the kind of work it is of."""
 
-    def __init__(self, nursery: Path, state: Path, env: dict[str, str], fatal: tuple[str, int] = ("", 0)) -> None:
+    def __init__(
+        self,
+        nursery: Path,
+        state: Path,
+        env: dict[str, str],
+        fatal: tuple[str, int] = ("", 0),
+        *,
+        words: Sequence[str] = (),
+    ) -> None:
         self.steps: list[tuple[str, str]] = []
         self.pid = 0
         self._answers: list[str] = []
@@ -61,13 +69,19 @@ class Doomed:
         self._gone = False
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(str(nursery))
-        self._say({"state": str(state), "env": env, "step": fatal[0], "passes": fatal[1]})
+        self._say({"state": str(state), "env": env, "step": fatal[0], "passes": fatal[1], "words": list(words)})
         threading.Thread(target=self._listen, daemon=True).start()
         self._until(lambda: self.pid != 0)
 
     @property
     def is_dead(self) -> bool:
         return self._gone
+
+    def code(self) -> int | None:
+        """Of a command that was typed, once it has ended: its exit status; None for one that was killed."""
+        self._until(lambda: self._gone)
+        told = [answer.removeprefix("!code ") for answer in self._answers if answer.startswith("!code ")]
+        return int(told[0]) if told else None
 
     def arm(self, step: str, passes: int) -> None:
         """Die when it comes to that step for the so-manieth time from now on."""
@@ -119,13 +133,13 @@ class Doomed:
 
 
 @contextmanager
-def nursery() -> Iterator[Path]:
-    """Where agents are asked for."""
+def nursery(*, net: str = "") -> Iterator[Path]:
+    """Where agents are asked for. `net`: the network namespace in which they live, by its name."""
+    inside = ["nsenter", f"--net=/var/run/netns/{net}"] if net else []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "socket"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.docker.nursery", str(place)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
+        command = [*inside, sys.executable, "-m", "tests.docker.nursery", str(place)]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         with process.stdout:
             assert process.stdout.readline() == "ready\n"

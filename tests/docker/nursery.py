@@ -3,6 +3,8 @@
 `python -m tests.docker.nursery SOCKET` listens there. A connection's first line says where the agent's state is; from then
 on the child announces each step that it comes to, one a line, and dies at the one that it was armed with.
 
+With `words` in its first line the child runs that command of berth-agent instead of the agent, and tells its exit status.
+
 Steps are announced by the agent's own checkpoints (`=created`), and by the interpreter before every effect on the machine
 (`POST containers/create`, `mount`, `rename disks/ID.ext4`): one that nobody thought of is announced as well. Each with the
 kind of work that came to it.
@@ -17,10 +19,12 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from agents.daemon import wiring
+from agents.daemon.__main__ import main as main_of_agent
 from agents.daemon.agent import Agent
 from agents.daemon.docker_engine import reachability_watch
 from agents.daemon.engine.interface import Runtime
@@ -68,7 +72,7 @@ class Announcer:
         """An audit hook: called before the interpreter does what the event says."""
         step = self._step_of(event, args)
         if step:
-            self.announce(_NUMBER.sub("N", _ID.sub("ID", step)))
+            self.announce(_NUMBER.sub("N", _ID.sub("ID", step)).strip())
 
     def _step_of(self, event: str, args: tuple[Any, ...]) -> str:
         if event == "http.client.send":
@@ -104,6 +108,8 @@ def _live(connection: socket.socket) -> None:
     logging.basicConfig(filename=f"{state}.log", level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
     announcer = Announcer(connection, wanted["state"], (wanted["step"], wanted["passes"]))
     announcer.announce(f"!{os.getpid()}")
+    if wanted["words"]:
+        _type(wanted["words"], state, announcer)
     sys.addaudithook(announcer.hear)
     config = load_config(state)
     _look_often(wanted["env"])
@@ -112,6 +118,15 @@ def _live(connection: socket.socket) -> None:
     eyes = wiring.build_runtime(state, config)  # the agent's own belong to its loop
     threading.Thread(target=_obey, args=(lines, announcer, agent, eyes, told), daemon=True).start()
     agent.run()
+
+
+def _type(words: list[str], state: Path, announcer: Announcer) -> NoReturn:
+    """One command, as its owner types it."""
+    with Path(f"{state}.log").open("a", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+        sys.addaudithook(announcer.hear)
+        code = main_of_agent([*words, "--state-dir", str(state)])
+    announcer.announce(f"!code {code}")
+    os._exit(0)
 
 
 def _look_often(env: Mapping[str, str]) -> None:

@@ -91,6 +91,11 @@ def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
     return [*removed, f"folder {state}"]
 
 
+def is_removed(state: Path) -> bool:
+    """Whether an uninstall was cut short after all but the folder itself was gone."""
+    return state.is_dir() and not any(state.iterdir())
+
+
 def _drop_folder(state: Path) -> None:
     """Delete the folder, its identity last, so that an interrupted uninstall can be repeated."""
     for path in sorted(state.iterdir(), key=lambda path: path.name == CONFIG_FILE):
