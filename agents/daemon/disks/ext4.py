@@ -10,7 +10,7 @@ from typing import Final
 
 _SUPERBLOCK: Final = 1024
 _HEAD: Final = 0x160  # bytes of it that are read
-_MAGIC: Final = 0xEF53
+MAGIC: Final = 0xEF53
 _LABEL: Final = 16  # bytes
 _BLOCK: Final = Path("/sys/dev/block")
 _DELETED: Final = " (deleted)"
@@ -64,7 +64,7 @@ def _superblock(image: Path) -> bytes | None:
     with image.open("rb") as file:
         file.seek(_SUPERBLOCK)
         head = file.read(_HEAD)
-    return head if len(head) == _HEAD and struct.unpack_from("<H", head, 0x38)[0] == _MAGIC else None
+    return head if len(head) == _HEAD and struct.unpack_from("<H", head, 0x38)[0] == MAGIC else None
 
 
 def is_short(image: Path) -> bool:

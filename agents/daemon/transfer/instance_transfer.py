@@ -17,6 +17,7 @@ from agents.daemon.disks import ext4
 from agents.daemon.disks.block_copy import allocated_bytes, bring_equal, sums_on_disk
 from agents.daemon.disks.loop_disks import DiskFull, Disks, LoopDisks
 from agents.daemon.disks.operation_runner import Operation, Operator
+from agents.daemon.disks.received_ext4 import check_received
 from agents.daemon.docker_engine.image_archives import TOO_LARGE
 from agents.daemon.engine.interface import Runtime
 from agents.daemon.lib.atomic_files import sync_folder
@@ -241,6 +242,7 @@ class Mover:
         operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, "Unpacking what was installed.")
         image, _ = self._disks.paths(trip.target)
         if trip.disk_gb and inbox.path(DISK).exists():
+            check_received(inbox.path(DISK), (trip.source, trip.target), operation.check)
             ext4.give_to(inbox.path(DISK), trip.target)
             inbox.path(DISK).replace(image)
             sync_folder(image.parent)

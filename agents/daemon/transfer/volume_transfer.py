@@ -14,6 +14,7 @@ from agents.daemon.disks import ext4
 from agents.daemon.disks.block_copy import allocated_bytes
 from agents.daemon.disks.loop_disks import DiskFull, LoopDisks
 from agents.daemon.disks.operation_runner import Operation, Operator
+from agents.daemon.disks.received_ext4 import check_received
 from agents.daemon.disks.volume_store import checked_id
 from agents.daemon.lib.atomic_files import sync_folder
 from agents.daemon.lib.chunk_manifest import Parcel, describe
@@ -84,6 +85,8 @@ class VolumeTravel:
             self._checkpoint("volume-received")
             operation.check()
             if inbox.path(FILE).exists():
+                keys = [checked_id(operation.order.args[name]) for name in ("source", "target")]
+                check_received(inbox.path(FILE), keys, operation.check)
                 self._put_in_place(operation, inbox.path(FILE), image)
             self._checkpoint("volume-in-place")
         except Superseded:

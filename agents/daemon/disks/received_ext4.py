@@ -1,0 +1,176 @@
+"""Whether an ext4 image that another host sent may be mounted: only if its file system is one that ours could have made.
+
+The kernel trusts a file system that root mounts. So the superblock is read here first, without the kernel: no feature that
+our own `mkfs` does not set, no external journal, no options of its own, sizes that fit the file. Then `e2fsck` reads the
+rest as an ordinary process, bounded in time and memory. A field of the superblock is named as in the kernel's ext4.h.
+"""
+
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from agents.daemon.disks import ext4
+from agents.daemon.lib.errors import Failed
+from agents.daemon.lib.sizes import GIB
+
+# has_journal, ext_attr, resize_inode, dir_index; orphan_file, which newer mkfs sets.
+COMPAT: Final = 0x4 | 0x8 | 0x10 | 0x20 | 0x1000
+# filetype, extent, 64bit, flex_bg; needs_recovery, until the journal is replayed; metadata_csum_seed, which newer mkfs sets.
+NEEDS_RECOVERY: Final = 0x4
+INCOMPAT: Final = 0x2 | NEEDS_RECOVERY | 0x40 | 0x80 | 0x200 | 0x2000
+# sparse_super, large_file, huge_file, dir_nlink, extra_isize, metadata_csum; orphan_present, as after a power cut.
+RO_COMPAT: Final = 0x1 | 0x2 | 0x8 | 0x20 | 0x40 | 0x400 | 0x10000
+# Without these the checks below would say less: metadata has checksums, and the journal is within.
+MUST: Final = (("s_feature_compat", 0x4), ("s_feature_incompat", 0x40), ("s_feature_ro_compat", 0x400))
+
+_AT: Final = 1024
+_SIZE: Final = 1024
+_FIELDS: Final = {
+    **{"s_inodes_count": (0x0, "I"), "s_blocks_count_lo": (0x4, "I"), "s_first_data_block": (0x14, "I")},
+    **{"s_log_block_size": (0x18, "I"), "s_log_cluster_size": (0x1C, "I"), "s_blocks_per_group": (0x20, "I")},
+    **{"s_inodes_per_group": (0x28, "I"), "s_magic": (0x38, "H"), "s_state": (0x3A, "H"), "s_creator_os": (0x48, "I")},
+    **{"s_rev_level": (0x4C, "I"), "s_first_ino": (0x54, "I"), "s_inode_size": (0x58, "H")},
+    **{"s_feature_compat": (0x5C, "I"), "s_feature_incompat": (0x60, "I"), "s_feature_ro_compat": (0x64, "I")},
+    **{"s_uuid": (0x68, "16s"), "s_volume_name": (0x78, "16s"), "s_reserved_gdt_blocks": (0xCE, "H")},
+    **{"s_journal_uuid": (0xD0, "16s"), "s_journal_inum": (0xE0, "I"), "s_journal_dev": (0xE4, "I")},
+    **{"s_last_orphan": (0xE8, "I"), "s_desc_size": (0xFE, "H"), "s_default_mount_opts": (0x100, "I")},
+    **{"s_blocks_count_hi": (0x150, "I"), "s_flags": (0x160, "I"), "s_mmp_interval": (0x166, "H")},
+    **{"s_checksum_type": (0x175, "B"), "s_mount_opts": (0x200, "64s"), "s_usr_quota_inum": (0x240, "I")},
+    **{"s_grp_quota_inum": (0x244, "I"), "s_encrypt_algos": (0x254, "4s"), "s_encoding": (0x27C, "H")},
+}
+_CLEAN: Final = 1
+_JOURNAL_INODE: Final = 8
+_DESCRIPTOR: Final = 64
+_LARGEST_LOG: Final = 2  # blocks of 4 KiB
+_INODE_SIZES: Final = (128, 256, 512, 1024)
+_MOUNT_OPTIONS: Final = 0x4 | 0x8  # user_xattr, acl
+_FLAGS: Final = 0x1 | 0x2  # how directories are hashed
+_CRC32C: Final = 1
+
+TIME_S: Final = 1800.0
+_LOOK_S: Final = 0.1
+_MEMORY: Final = GIB  # and what grows with the disk: maps of its blocks and inodes
+_MEMORY_SHARE: Final = 1024
+_MENDED: Final = 1  # e2fsck's status for a file system that it has made whole
+_SAID: Final = 120
+
+Check = Callable[[], None]
+
+
+def check_received(image: Path, keys: Collection[str], go_on: Check = lambda: None) -> None:
+    """Raises Failed (`bad_parcel`: its sender is at fault) for an image that must not be mounted.
+
+    Its label must be that of one of `keys`, or none. `go_on` is called now and then, and may raise to break off.
+    """
+    for fault in faults_of(image, keys):
+        raise _refused(fault)
+    limits = _limits(image)
+    if _is_dirty(image):  # as after a power cut: what the journal holds is taken up, by a process and not by the kernel
+        _e2fsck(limits, "-p", image, go_on, most=_MENDED)
+    _e2fsck(limits, "-n", image, go_on, most=0)
+    for fault in faults_of(image, keys):  # a journal holds blocks, that of the superblock too
+        raise _refused(fault)
+    if _is_dirty(image):
+        raise _refused("its journal could not be replayed")
+
+
+def faults_of(image: Path, keys: Collection[str]) -> Iterator[str]:
+    """What the superblock says that ours would not."""
+    found = fields_of(image)
+    if not found or found["s_magic"] != ext4.MAGIC:
+        yield "it holds no ext4 file system"
+        return
+    yield from _odd_features(found)
+    yield from (f"{name} is {found[name]!r}" for name, is_sane in _sane(found).items() if not is_sane)
+    block = 1024 << min(found["s_log_block_size"], _LARGEST_LOG)
+    blocks = found["s_blocks_count_lo"] + (found["s_blocks_count_hi"] << 32)
+    if not 0 < blocks * block <= image.stat().st_size:
+        yield f"its {blocks} blocks do not fit its file"
+    label = found["s_volume_name"].rstrip(b"\0").decode("latin-1")
+    if label not in ("", *map(ext4.label_of, keys)):
+        yield f"its label is {label!r}"
+
+
+def fields_of(image: Path) -> dict[str, Any]:
+    """Of the superblock, by name; none for a file that is too short to have one."""
+    with image.open("rb") as file:
+        file.seek(_AT)
+        head = file.read(_SIZE)
+    if len(head) < _SIZE:
+        return {}
+    return {name: struct.unpack_from(f"<{form}", head, place)[0] for name, (place, form) in _FIELDS.items()}
+
+
+def _odd_features(found: dict[str, Any]) -> Iterator[str]:
+    for name, known in (("s_feature_compat", COMPAT), ("s_feature_incompat", INCOMPAT), ("s_feature_ro_compat", RO_COMPAT)):
+        if odd := found[name] & ~known:
+            yield f"{name} has {odd:#x}, which no disk of ours has"
+    for name, needed in MUST:
+        if needed & ~found[name]:
+            yield f"{name} lacks {needed & ~found[name]:#x}"
+
+
+def _sane(found: dict[str, Any]) -> dict[str, bool]:
+    block = 1024 << min(found["s_log_block_size"], _LARGEST_LOG)
+    bits = 8 * block  # of one block: a group has one for each of its maps
+    return {
+        "s_log_block_size": found["s_log_block_size"] <= _LARGEST_LOG,
+        "s_log_cluster_size": found["s_log_cluster_size"] == found["s_log_block_size"],
+        "s_first_data_block": found["s_first_data_block"] == int(block == 1024),  # noqa: PLR2004
+        "s_blocks_per_group": found["s_blocks_per_group"] == bits,
+        "s_inodes_per_group": 0 < found["s_inodes_per_group"] <= bits,
+        "s_inodes_count": found["s_inodes_count"] > 0,
+        "s_creator_os": found["s_creator_os"] == 0,
+        "s_rev_level": found["s_rev_level"] == 1,
+        "s_first_ino": found["s_first_ino"] == 11,  # noqa: PLR2004
+        "s_inode_size": found["s_inode_size"] in _INODE_SIZES,
+        "s_uuid": found["s_uuid"] != bytes(16),
+        "s_reserved_gdt_blocks": found["s_reserved_gdt_blocks"] <= block // 4,
+        "s_journal_uuid": found["s_journal_uuid"] == bytes(16),
+        "s_journal_inum": found["s_journal_inum"] == _JOURNAL_INODE,
+        "s_journal_dev": found["s_journal_dev"] == 0,
+        "s_desc_size": found["s_desc_size"] == (_DESCRIPTOR if found["s_feature_incompat"] & 0x80 else 0),
+        "s_default_mount_opts": not found["s_default_mount_opts"] & ~_MOUNT_OPTIONS,
+        "s_flags": not found["s_flags"] & ~_FLAGS,
+        "s_mmp_interval": found["s_mmp_interval"] == 0,
+        "s_checksum_type": found["s_checksum_type"] == _CRC32C,
+        "s_mount_opts": found["s_mount_opts"] == bytes(64),
+        "s_usr_quota_inum": found["s_usr_quota_inum"] == 0,
+        "s_grp_quota_inum": found["s_grp_quota_inum"] == 0,
+        "s_encrypt_algos": found["s_encrypt_algos"] == bytes(4),
+        "s_encoding": found["s_encoding"] == 0,
+    }
+
+
+def _is_dirty(image: Path) -> bool:
+    found = fields_of(image)
+    recovery = found["s_feature_incompat"] & NEEDS_RECOVERY
+    return bool(recovery or found["s_last_orphan"] or found["s_state"] != _CLEAN)
+
+
+def _limits(image: Path) -> tuple[str, ...]:
+    return ("prlimit", f"--as={_MEMORY + image.stat().st_size // _MEMORY_SHARE}", "--core=0", f"--cpu={int(TIME_S)}")
+
+
+def _e2fsck(limits: tuple[str, ...], how: str, image: Path, go_on: Check, *, most: int) -> None:
+    command = [*limits, "e2fsck", "-f", how, str(image)]
+    end = time.monotonic() + TIME_S
+    # Fixed programs and a path of our own. What it says has no end on a damaged disk, and nobody reads it.
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+        try:
+            while process.poll() is None:
+                go_on()
+                if time.monotonic() > end:
+                    raise _refused("e2fsck takes too long")
+                time.sleep(_LOOK_S)
+        finally:
+            process.kill()
+    if not 0 <= process.returncode <= most:
+        raise _refused(f"e2fsck {how} ends with {process.returncode}")
+
+
+def _refused(fault: str) -> Failed:
+    return Failed("bad_parcel", f"The file system that arrived is not one that is made here: {fault[:_SAID]}.")
