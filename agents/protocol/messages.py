@@ -41,7 +41,7 @@ class HostFacts:
     driver: str
     cuda: str
     gpus: list[GpuFacts] = field(default_factory=list)
-    images: list[str] = field(default_factory=list)  # references of official images that are present
+    images: list[str] = field(default_factory=list)  # images labelled as official: shown to staff, trusted nowhere
     port_first: int = 0  # range of host ports reserved for instances, inclusive
     port_last: int = 0
     address: str = ""  # name or address at which renters reach published ports

@@ -13,8 +13,15 @@ from accounts.models import User
 from accounts.tokens.services import issue_token
 from common import clock
 from common.ids import public_id
+from instances.constants import UNTOUCHED_ONLY
+from instances.lifecycle.blame import blame
+from instances.models import Instance
+from instances.states import FaultOf
+from marketplace.models import Host
 from storage.clients.oci_registry.references import parse_name, parse_registry
+from storage.images.selectors import active_images, images_from, images_to_prefetch
 from storage.models import Image, Registry
+from storage.states import ImageSource
 from tests.instances.fake_host import FakeHost
 from tests.storage.stub_registry import StubRegistry
 
@@ -192,6 +199,23 @@ def test_fault_038_a_tag_that_moves(registry: StubRegistry, alice: User) -> None
     back = post(client, "/images", {"name": name}).json()
     assert (back["id"], back["slug"]) == (old["id"], old["slug"])
     assert len(client.get("/api/v1/images?source=own").json()["results"]) == 1
+
+
+def test_an_image_that_calls_itself_official_is_its_owners(registry: StubRegistry, alice: User, hana: User) -> None:
+    """Its labels are its maker's, and a host may tell of it as it likes: what is official is in the market's rows."""
+    digest = registry.add("team/app", "v1", Labels={"berth.official": "1", "berth.services": "ssh"})
+    reply = post(as_user(alice), "/images", {"name": f"{registry.host}/team/app:v1"}).json()
+    image = Image.objects.get(digest=digest)
+    Host.objects.filter(pk=FakeHost(hana).host.pk).update(images=[image.reference])
+    assert (image.official, image.source, image.has_ssh) == (False, ImageSource.NAMED, True)
+    assert image not in active_images() and image not in images_from("official", None)
+    assert image.reference not in [reference for reference, _ in images_to_prefetch()]
+    assert reply["id"] in {row["id"] for row in as_user(alice).get("/api/v1/images?source=own").json()["results"]}
+    # Nor is a host to blame for what it brings along: only with a root of the market's own is nobody inside.
+    instance = Instance(image=image)
+    assert {blame(instance, code) for code in UNTOUCHED_ONLY} == {FaultOf.NOBODY}
+    image.source = ImageSource.OFFICIAL
+    assert {blame(instance, code) for code in UNTOUCHED_ONLY} == {FaultOf.HOST}
 
 
 def test_a_quote_reads_a_name_again_that_was_not_read_lately(

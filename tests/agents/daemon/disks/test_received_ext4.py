@@ -28,7 +28,7 @@ from agents.daemon.disks.received_ext4 import (
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.sizes import GIB
 from tests.agents.daemon import test_moving, test_volume_travel
-from tests.agents.daemon.test_moving import SOURCE, TARGET, Exchange
+from tests.agents.daemon.transfer.test_instance_transfer import SOURCE, TARGET, Exchange
 
 KEYS: Final = (SOURCE, TARGET)
 MIB: Final = 1024 * 1024
