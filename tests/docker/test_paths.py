@@ -4,14 +4,18 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agents.daemon.docker_engine import reachability_watch
 from agents.daemon.docker_engine.container_spec import bridge_name, network_name
+from agents.daemon.docker_engine.reachability import DROPPED, PROXY_STOPPED
 from agents.daemon.reconciler.report_phases import CUT
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
@@ -121,6 +125,92 @@ def test_what_cuts_it_off_is_seen_and_mended(host: Host, order: DesiredInstance,
     eventually(lambda: ssh.run(order, "true").returncode == 0, "SSH answers again", 30.0)
     assert host.inspect(order)["State"]["StartedAt"] == started, "its programs went on"
     assert address_of(host, order) == address
+
+
+@contextmanager
+def rule(chain: str, *words: str) -> Iterator[None]:
+    """Of the host's owner, before all others."""
+    must("iptables", "--wait", "-I", chain, *words)
+    try:
+        yield
+    finally:
+        must("iptables", "--wait", "-D", chain, *words)
+
+
+@contextmanager
+def stopped_proxies(host: Host, order: DesiredInstance) -> Iterator[None]:
+    found = proxies_of(address_of(host, order))
+    for pid in found:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in found:
+            os.kill(pid, signal.SIGCONT)
+
+
+WALLS: dict[str, tuple[str, str, Callable[[Host, DesiredInstance], AbstractContextManager[None]]]] = {
+    "a rule for its bridge": (
+        "0.0.0.0",
+        DROPPED,
+        lambda host, order: rule("DOCKER-USER", "-o", bridge_of(order), "-j", "DROP"),
+    ),
+    "a rule for its address and port": (
+        "0.0.0.0",
+        DROPPED,
+        lambda host, order: rule("FORWARD", *f"-d {address_of(host, order)} -p tcp --dport 22 -j REJECT".split()),
+    ),
+    "stopped proxies": ("127.0.0.1", PROXY_STOPPED, stopped_proxies),
+}
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_what_its_owner_keeps_out_is_seen_and_left_alone(
+    host: Host, order: DesiredInstance, outside: Any, name: str
+) -> None:
+    """Connections are dead from outside though every rule of the engine stands; its network is not made anew for that."""
+    listen, why, wall = WALLS[name]
+    host.market.report_interval_s = 1.0
+    host.config = replace(host.config, listen=listen)
+    host.start()
+    host.market.want(order)
+    host.market.until_phase(order.id, "running", 1)
+    port = dict(order.ports)[22]
+    reaches: Callable[[], bool] = (lambda: outside(port)) if listen == "0.0.0.0" else (lambda: greeted(listen, port))
+    network = host.inspect(order)["NetworkSettings"]["Networks"][network_name(order.id)]["NetworkID"]
+    assert reaches()
+    with wall(host, order):
+        cut = host.market.until_phase(order.id, "unknown", 1)
+        assert (cut.failure_code, cut.detail) == (CUT, why)
+        assert not reaches()
+    host.market.until_phase(order.id, "running", 1)
+    assert reaches()
+    assert host.inspect(order)["NetworkSettings"]["Networks"][network_name(order.id)]["NetworkID"] == network
+
+
+@pytest.fixture
+def outside() -> Iterator[Callable[[int], bool]]:
+    """Asks for a port of this machine from a network that is not its own."""
+    name = f"bo{os.getpid() % 100_000}"
+    must("ip", "netns", "add", name)
+    try:
+        must("ip", "link", "add", name, "type", "veth", "peer", "name", "out", "netns", name)
+        must("ip", "addr", "add", "198.51.100.1/24", "dev", name)
+        must("ip", "link", "set", name, "up")
+        for words in ("addr add 198.51.100.2/24 dev out", "link set out up", "route add default via 198.51.100.1"):
+            must("ip", "-n", name, *words.split())
+        ask = "import socket, sys; print(socket.create_connection(('198.51.100.1', int(sys.argv[1])), 3).recv(8))"
+        yield (
+            lambda port: (
+                subprocess.run(
+                    ["ip", "netns", "exec", name, sys.executable, "-c", ask, str(port)], capture_output=True, check=False
+                ).stdout
+                == b"b'SSH-2.0-'\n"
+            )
+        )
+    finally:
+        must("ip", "netns", "delete", name)
+        subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
 
 
 def greeted(address: str, port: int) -> bool:

@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 from agents.daemon.docker_engine.container_spec import BRIDGE_PREFIX
-from agents.daemon.docker_engine.reachability import Rules, is_forwarding, listening_ports
+from agents.daemon.docker_engine.dropped_packets import outside_interfaces
+from agents.daemon.docker_engine.reachability import PROC, Rules, is_forwarding, listening_ports, stopped_ports
 from agents.daemon.docker_engine.ssh_allow_list import SshAllowList
 
 FORWARD_CHAIN = "BERTH"
@@ -74,7 +75,14 @@ class Firewall:
         """Return all packet rules of this machine, and what else decides where connections go."""
         tables = [self._call("-S", "-t", table).stdout.splitlines() for table in ("nat", "filter")]
         nat, packets = ([line.strip() for line in table] for table in tables)
-        return Rules(nat, packets, forwarding=is_forwarding(), listening=listening_ports())
+        return Rules(
+            nat,
+            packets,
+            forwarding=is_forwarding(),
+            listening=listening_ports(),
+            stopped=stopped_ports(),
+            outside=outside_interfaces(PROC),
+        )
 
     def remove(self) -> bool:
         """Remove both chains and all jumps to them; return whether there were any."""

@@ -59,7 +59,7 @@ class DockerNetworks(DockerImages):
 
         The engine remembers a stopped container's network by id: another one of the same name does not count.
         """
-        if self.paths.why_cut(container) or self._has_lost_bridge(instance):
+        if self.paths.is_ours_to_mend(container) or self._has_lost_bridge(instance):
             self._plug_in_again(container, instance)
             return
         self.make_network(instance)

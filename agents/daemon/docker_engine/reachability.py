@@ -9,8 +9,11 @@ import socket
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
+
+from agents.daemon.docker_engine.dropped_packets import Packet, is_dropped
 
 NET: Final = Path("/sys/class/net")
 PROC: Final = Path("/proc")
@@ -20,6 +23,8 @@ PAIRS: Final = 3
 TIMEOUT: Final = 2.0
 _UP: Final = 1
 _LISTENS: Final = "0A"
+PROXY: Final = "docker-proxy"
+_STOPPED: Final = ("T", "t")
 _PEER: Final = struct.Struct("3i")
 
 BRIDGE_GONE: Final = "The bridge of its network was removed on the host."
@@ -27,7 +32,11 @@ BRIDGE_DOWN: Final = "The bridge of its network is down on the host."
 UNPLUGGED: Final = "Its connection to the bridge of its network was removed on the host."
 NO_ROUTE: Final = "The host has no way to its network any more."
 NOT_FORWARDED: Final = "The firewall rules that let connections in were removed on the host."
+DROPPED: Final = "A rule of the host's firewall drops every connection to it from outside."
+PROXY_STOPPED: Final = "The engine's program that carries connections to its published ports was stopped on the host."
 NOT_PUBLISHED: Final = "Nothing on the host leads from its published ports to it any more."
+# Somebody on the host means these to be so: its network made anew would change nothing, and take it away for a moment.
+NOT_OURS_TO_MEND: Final = frozenset({DROPPED, PROXY_STOPPED})
 
 
 @dataclass(frozen=True)
@@ -52,12 +61,18 @@ class Way:
 
 @dataclass(frozen=True)
 class Rules:
-    """Packet rules of the host as `iptables -S` prints them, and the ports on which it listens."""
+    """Packet rules of the host as `iptables -S` prints them, and what listens.
+
+    These are the ports on which the host itself listens, those of proxies that were stopped, and the interfaces on which
+    traffic from the internet arrives.
+    """
 
     nat: Sequence[str]
     filter: Sequence[str]
     forwarding: bool
     listening: frozenset[int]
+    stopped: frozenset[int] = frozenset()
+    outside: frozenset[str] = frozenset()
 
 
 def trouble_on(way: Way, rules: Rules, closed: Callable[[Way, Door], bool], net: Path = NET) -> str:
@@ -107,7 +122,12 @@ def _door_trouble(way: Way, door: Door, rules: Rules, closed: Callable[[Way, Doo
     target = f"--to-destination {way.address}:{door.port}"
     translated = any(line.endswith(target) and f"--dport {door.host_port} " in line for line in rules.nat)
     if translated and ":" not in door.host_ip and not door.host_ip.startswith("127."):
-        return "" if _is_forwarded(way, door, rules) else NOT_FORWARDED
+        if not _is_forwarded(way, door, rules):
+            return NOT_FORWARDED
+        packet = Packet(rules.outside, way.bridge, way.address, door.port, door.host_port)
+        return DROPPED if is_dropped(rules.filter, packet) else ""
+    if door.host_port in rules.stopped:  # the kernel still takes connections for it
+        return PROXY_STOPPED
     if door.host_port in rules.listening or not closed(way, door):
         return ""
     return NOT_PUBLISHED
@@ -157,6 +177,20 @@ def listening_ports(proc: Path = PROC) -> frozenset[int]:
             words = line.split()
             if words[3] == _LISTENS:
                 found.add(int(words[1].rpartition(":")[2], 16))
+    return frozenset(found)
+
+
+def stopped_ports(proc: Path = PROC) -> frozenset[int]:
+    """The published ports whose proxy exists and does not run, as after SIGSTOP."""
+    found: set[int] = set()
+    for folder in proc.glob("[0-9]*"):
+        try:
+            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+            if name == PROXY and rest.split()[0] in _STOPPED:
+                words = (folder / "cmdline").read_text().split("\0")
+                found.update(int(port) for word, port in pairwise(words) if word == "-host-port")
+        except OSError:  # it has ended meanwhile
+            continue
     return frozenset(found)
 
 

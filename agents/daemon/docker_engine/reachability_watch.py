@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from agents.daemon.docker_engine.reachability import NOT_OURS_TO_MEND
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 
 logger = logging.getLogger(__name__)
@@ -59,9 +60,13 @@ class PathWatch:
         """Return why the container cannot be reached; "" if it can."""
         return self._cut.get(container, "")
 
+    def is_ours_to_mend(self, container: str) -> bool:
+        """Return whether a new network may repair what cuts the container off."""
+        return self._cut.get(container, "") not in {"", *NOT_OURS_TO_MEND}
+
     def is_mend_due(self, container: str) -> bool:
         """Return whether to repair the network now; each attempt interrupts it for a moment."""
-        return container in self._cut and self._attempts.get(container, (0, 0.0))[1] <= self._clock()
+        return self.is_ours_to_mend(container) and self._attempts.get(container, (0, 0.0))[1] <= self._clock()
 
     def note_attempt(self, container: str) -> None:
         with self._lock:

@@ -159,6 +159,27 @@ def test_a_finding_counts_when_it_is_found_again() -> None:
     assert host.watch.why_cut("c") == ""
 
 
+def test_what_its_owner_did_is_not_ours_to_mend() -> None:
+    host = Hosted()
+    host.found = {"c": reachability.DROPPED}
+    host.watch.look()
+    assert host.watch.look() == (True, WHILE_CUT)
+    assert not host.watch.is_mend_due("c") and not host.watch.is_ours_to_mend("c")
+
+
+def test_a_proxy_that_was_stopped_lets_nobody_in(net: Path, tmp_path: Path) -> None:
+    for pid, name, state in ((10, "docker-proxy", "T"), (11, "docker-proxy", "S"), (12, "other", "T")):
+        folder = tmp_path / str(pid)
+        folder.mkdir()
+        (folder / "stat").write_text(f"{pid} ({name}) {state} 1 1")
+        (folder / "cmdline").write_text("\0".join(["docker-proxy", "-host-port", str(21000 + pid), "-container-port", "22"]))
+    assert reachability.stopped_ports(tmp_path) == {21010}
+    local = replace(WAY, doors=(replace(DOOR, host_ip="127.0.0.1"),))
+    rules = replace(WHOLE, stopped=frozenset({21000}))
+    assert trouble_on(local, rules, never, net) == reachability.PROXY_STOPPED
+    assert trouble_on(WAY, rules, never, net) == "", "what is translated passes by it"
+
+
 def test_what_does_not_help_is_tried_ever_more_rarely() -> None:
     """Each attempt takes the network away for a moment, and with it what the renter has connected to."""
     host = Hosted()

@@ -1,0 +1,151 @@
+"""Whether the host's own packet rules drop every new connection from outside to a container, read from `iptables -S`.
+
+A rule of which it is not certain that it meets every such packet (one for some sources, a set, a module that is not known
+here) proves nothing: then somebody may come in. Our own chains are not read: what they keep out is meant to stay out.
+"""
+
+import ipaddress
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from agents.daemon.docker_engine.container_spec import BRIDGE_PREFIX
+
+OWN_CHAINS: Final = "BERTH"
+_INSIDE: Final = (BRIDGE_PREFIX, "docker", "br-", "veth", "lo")  # what comes from there does not come from outside
+_NOWHERE: Final = "00000000"
+_DEPTH: Final = 32
+
+
+class Fate(Enum):
+    """What becomes of a packet in a chain."""
+
+    DROPPED = "dropped"
+    OPEN = "open"  # some may come through
+    GOES_ON = "goes on"  # to the rule after the one that led there
+
+
+@dataclass(frozen=True)
+class Packet:
+    """The first of a connection from outside, once it has been translated. `interfaces`: those by which it may come in."""
+
+    interfaces: frozenset[str]
+    bridge: str
+    address: str
+    port: int
+    host_port: int
+
+
+def is_dropped(rules: Sequence[str], packet: Packet) -> bool:
+    """Whether no new connection from outside is forwarded. Such a packet goes through the chain FORWARD."""
+    chains: dict[str, list[list[str]]] = {}
+    for line in rules:
+        words = shlex.split(line)
+        if words[:1] == ["-A"]:
+            chains.setdefault(words[1], []).append(words[2:])
+    return _fate("FORWARD", chains, packet, _DEPTH) == Fate.DROPPED
+
+
+def outside_interfaces(proc: Path) -> frozenset[str]:
+    """Those with a default route, by which the internet comes."""
+    lines = (proc / "net/route").read_text().splitlines()[1:]
+    return frozenset(line.split()[0] for line in lines if line.split()[1] == _NOWHERE)
+
+
+def _fate(chain: str, chains: Mapping[str, list[list[str]]], packet: Packet, depth: int) -> Fate:
+    certain = True  # that every packet comes to this rule
+    for rule in chains.get(chain, []):
+        meets = _meets(rule, packet)
+        target = next((value for word, value in pairwise(rule) if word in ("-j", "-g")), "")
+        if meets is False or not target:
+            continue
+        if target == "RETURN":
+            if meets:
+                break
+            certain = False
+            continue
+        fate = _fate_at(target, rule, chains, packet, depth)
+        if fate == Fate.OPEN or (fate == Fate.DROPPED and meets and certain):
+            return fate
+    return Fate.GOES_ON
+
+
+def _fate_at(target: str, rule: list[str], chains: Mapping[str, list[list[str]]], packet: Packet, depth: int) -> Fate:
+    if target in ("DROP", "REJECT"):
+        return Fate.DROPPED
+    if target in ("ACCEPT", "QUEUE", "NFQUEUE") or "-g" in rule or depth == 0:
+        return Fate.OPEN
+    if target.startswith(OWN_CHAINS):
+        return Fate.GOES_ON
+    return _fate(target, chains, packet, depth - 1)  # one that is no chain, as LOG, has no rules
+
+
+def _meets(rule: list[str], packet: Packet) -> bool | None:
+    """Whether the packet meets all conditions of the rule; None where that depends on more than is known here."""
+    answers = [answer if answer is None or not negated else not answer for negated, answer in _answers(rule, packet)]
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def _answers(rule: list[str], packet: Packet) -> Iterator[tuple[bool, bool | None]]:
+    """For each condition: whether it is turned round, and whether it holds."""
+    words, negated = iter(rule), False
+    for word in words:
+        if word == "!":
+            negated = True
+            continue
+        if word in ("-j", "-g"):
+            return
+        if word in ("-m", "--comment"):
+            next(words, "")
+        elif word in _CONDITIONS:
+            yield negated, _CONDITIONS[word](next(words, ""), packet)
+        elif word.startswith("-"):
+            yield negated, None
+        negated = False
+
+
+def _comes_in(name: str, packet: Packet) -> bool | None:
+    """By an interface without a default route packets may come too: those of a LAN, or of a tunnel."""
+    if name.startswith(_INSIDE):
+        return False
+    wide = name.removesuffix("+")
+    hits = [face.startswith(wide) if name.endswith("+") else face == name for face in packet.interfaces]
+    return True if hits and all(hits) else None
+
+
+def _goes_out(name: str, packet: Packet) -> bool:
+    return packet.bridge.startswith(name[:-1]) if name.endswith("+") else packet.bridge == name
+
+
+def _is_to(network: str, packet: Packet) -> bool:
+    return ipaddress.ip_address(packet.address) in ipaddress.ip_network(network, strict=False)
+
+
+def _has_port(port: int) -> Callable[[str], bool]:
+    def is_one_of(text: str) -> bool:
+        ends = [part.partition(":") for part in text.split(",")]
+        return any(int(first or 0) <= port <= int((last or 65535) if colon else first) for first, colon, last in ends)
+
+    return is_one_of
+
+
+# What each condition says of the packet. One that is not here may hold or not.
+_CONDITIONS: Final[Mapping[str, Callable[[str, Packet], bool | None]]] = {
+    "-p": lambda text, packet: text in ("tcp", "6", "all"),
+    "-d": _is_to,
+    "-s": lambda text, packet: True if text == "0.0.0.0/0" else None,
+    "-i": _comes_in,
+    "-o": _goes_out,
+    "--dport": lambda text, packet: _has_port(packet.port)(text),
+    "--dports": lambda text, packet: _has_port(packet.port)(text),
+    "--ctorigdstport": lambda text, packet: _has_port(packet.host_port)(text),
+    "--ctstate": lambda text, packet: not {"NEW", "DNAT"}.isdisjoint(text.split(",")),
+    "--state": lambda text, packet: "NEW" in text.split(","),
+    "--ctdir": lambda text, packet: text == "ORIGINAL",
+}
