@@ -7,6 +7,7 @@ import pytest
 from django import forms
 from pytest_django import Settings
 
+from common.core_counts import core_words
 from config import tags
 from instances.states import INSTANCE_MACHINE
 
@@ -117,4 +118,4 @@ def test_words_fall_back_to_the_code() -> None:
     ("millis", "words"), [(1000, "1 core"), (500, "0.5 cores"), (7500, "7.5 cores"), (16_000, "16 cores")]
 )
 def test_core_words(millis: int, words: str) -> None:
-    assert tags.core_words(millis) == words
+    assert core_words(millis) == words

@@ -27,7 +27,7 @@ from agents.daemon.disks.received_ext4 import (
 )
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.sizes import GIB
-from tests.agents.daemon import test_moving, test_volume_travel
+from tests.agents.daemon.transfer import test_instance_transfer, test_volume_transfer
 from tests.agents.daemon.transfer.test_instance_transfer import SOURCE, TARGET, Exchange
 
 KEYS: Final = (SOURCE, TARGET)
@@ -246,25 +246,25 @@ def test_e2fsck_has_bounds(image: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_hostile_data_disk_is_the_senders_fault_and_the_source_stays(tmp_path: Path) -> None:
-    here = test_moving.Place(tmp_path / "here", holds=True)
-    there = test_moving.Place(tmp_path / "there", holds=False)
+    here = test_instance_transfer.Place(tmp_path / "here", holds=True)
+    there = test_instance_transfer.Place(tmp_path / "there", holds=False)
     write_field(here.disk(SOURCE), "s_feature_incompat", INCOMPAT | 0x10000)
     before = here.disk(SOURCE).stat()
-    met = test_moving.both(here, there, Exchange())
+    met = test_instance_transfer.both(here, there, Exchange())
     assert isinstance(met, Failed) and met.code == "bad_parcel"
     assert not there.disk(TARGET).exists() and not there.roots.is_there(TARGET, 0)
     assert here.disk(SOURCE).stat() == before
     again = there.operators(lambda pair, ticket: pytest.fail("it dialled"))["receive_root"]
     with pytest.raises(Failed, match="bad_parcel"):  # also of an agent that was started anew meanwhile
-        again(test_moving.operation("receive_root", side=1))
+        again(test_instance_transfer.operation("receive_root", side=1))
 
 
 def test_a_hostile_volume_is_the_senders_fault_and_the_source_stays(tmp_path: Path) -> None:
-    here = test_volume_travel.Place(tmp_path / "here", holds=True)
-    there = test_volume_travel.Place(tmp_path / "there", holds=False)
+    here = test_volume_transfer.Place(tmp_path / "here", holds=True)
+    there = test_volume_transfer.Place(tmp_path / "there", holds=False)
     debug(here.image(SOURCE), "set_inode_field <2> mode 0100644")
     before = here.image(SOURCE).stat()
-    met = test_volume_travel.both(here, there, Exchange())
+    met = test_volume_transfer.both(here, there, Exchange())
     assert isinstance(met, Failed) and met.code == "bad_parcel"
-    assert not there.image(test_volume_travel.TARGET).exists()
+    assert not there.image(test_volume_transfer.TARGET).exists()
     assert here.image(SOURCE).stat() == before
