@@ -4,17 +4,16 @@ from django.urls import URLPattern, path, re_path
 
 from instances.web import api, views
 from instances.web.access import api as access_api
-from instances.web.access import file_views, stream_api, terminal_views
+from instances.web.access import stream_api
 from instances.web.access import views as access_views
 from instances.web.billing_mode import api as billing_mode_api
 from instances.web.billing_mode import views as billing_mode_views
 from instances.web.earnings import api as earning_api
 from instances.web.earnings import views as earning_views
 from instances.web.enforcement import api as enforcement_api
-from instances.web.enforcement import fault_report_api
 from instances.web.enforcement import views as enforcement_views
 from instances.web.lifecycle import api as lifecycle_api
-from instances.web.lifecycle import image_api, image_views
+from instances.web.lifecycle import image_views
 from instances.web.lifecycle import views as lifecycle_views
 from instances.web.monitoring import banners
 from instances.web.monitoring import urls as monitoring_urls
@@ -57,8 +56,8 @@ web_urlpatterns: list[URLPattern] = [
     path("instances/<instance_id>/logs", access_views.logs, name="instance_logs"),
     path("instances/<instance_id>/web", access_views.web, name="instance_web_port"),
     path("instances/<instance_id>/web/<int:port>", access_views.web, name="instance_web"),
-    path("instances/<instance_id>/terminal", terminal_views.terminal, name="instance_terminal"),
-    path("instances/<instance_id>/files", file_views.files, name="instance_files"),
+    path("instances/<instance_id>/terminal", access_views.terminal, name="instance_terminal"),
+    path("instances/<instance_id>/files", access_views.files, name="instance_files"),
     path("instances/<instance_id>/bid", spot_views.bid, name="bid"),
     path("instances/<instance_id>/bid/withdraw", spot_views.bid_withdraw, name="bid_withdraw"),
     path("offers/<offer_id>/spot-outlook", spot_views.spot_outlook, name="spot_outlook"),
@@ -102,11 +101,11 @@ api_urlpatterns: list[URLPattern] = [
     path("instances/<str:instance_id>/restart", api.RestartView.as_view(), name="api_instance_restart"),
     path(
         "instances/<str:instance_id>/report-fault",
-        fault_report_api.FaultReportView.as_view(),
+        enforcement_api.FaultReportView.as_view(),
         name="api_instance_report_fault",
     ),
-    path("instances/<str:instance_id>/save-image", image_api.SaveImageView.as_view(), name="api_instance_save_image"),
-    path("instances/<str:instance_id>/pull", image_api.PullView.as_view(), name="api_instance_pull"),
+    path("instances/<str:instance_id>/save-image", lifecycle_api.SaveImageView.as_view(), name="api_instance_save_image"),
+    path("instances/<str:instance_id>/pull", lifecycle_api.PullView.as_view(), name="api_instance_pull"),
     path("instances/<str:instance_id>/events", api.EventsView.as_view(), name="api_instance_events"),
     path("instances/<str:instance_id>/usage", api.UsageView.as_view(), name="api_instance_usage"),
     path("wallet/entries/<str:line_id>", statement_lines_api.LineView.as_view(), name="api_wallet_entry"),

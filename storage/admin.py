@@ -1,11 +1,10 @@
-"""Staff panel of the images that renters may choose."""
+"""Staff panel of images, and of volumes, snapshots, public data sets and transfers, for reading only."""
 
 from django.contrib import admin
 from unfold.admin import ModelAdmin
 
-from accounts.web.admin_sites import staff_panel
-from storage.models import Image
-from storage.web.volumes import admin as volume_admin  # noqa: F401  registers volumes, snapshots and public data sets
+from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
+from storage.models import DataSet, Image, Snapshot, Volume, VolumeMove
 
 
 @admin.register(Image, site=staff_panel)
@@ -16,3 +15,34 @@ class ImageAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type inform
 
     def has_delete_permission(self, request: object, obj: object = None) -> bool:
         return False
+
+
+@admin.register(Volume, site=staff_panel)
+class VolumeAdmin(ReadOnlyAdmin):
+    list_display = ("name", "owner", "host", "size_gb", "state", "created_at", "unpaid_since")
+    list_filter = ("state",)
+    search_fields = ("name", "owner__email")
+    list_select_related = ("owner", "host")
+
+
+@admin.register(Snapshot, site=staff_panel)
+class SnapshotAdmin(ReadOnlyAdmin):
+    list_display = ("name", "owner", "host", "source_name", "stored_bytes", "state", "ready_at", "unpaid_since")
+    list_filter = ("state", "source_kind")
+    search_fields = ("name", "owner__email", "checksum")
+    list_select_related = ("owner", "host")
+
+
+@admin.register(DataSet, site=staff_panel)
+class DataSetAdmin(ReadOnlyAdmin):
+    list_display = ("title", "slug", "snapshot", "published_by", "published_at", "active")
+    list_filter = ("active",)
+    list_select_related = ("snapshot", "published_by")
+
+
+@admin.register(VolumeMove, site=staff_panel)
+class VolumeMoveAdmin(ReadOnlyAdmin):
+    list_display = ("source", "kind", "owner", "from_host", "to_host", "state", "created_at", "ended_at", "failure_code")
+    list_filter = ("kind", "state")
+    search_fields = ("source__name", "owner__email")
+    list_select_related = ("source", "owner", "from_host", "to_host")

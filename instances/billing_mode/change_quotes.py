@@ -13,7 +13,7 @@ from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from instances.constants import QUOTE_LIFETIME
 from instances.core.selectors import active_term, coming_term, instance_of
-from instances.metering.term_pricing import early_end_micros, rate_of
+from instances.metering.reserved_terms import early_end_micros, rate_of
 from instances.models import Instance, Quote, Term
 from instances.orders.quotes import Wish, draft_quote, line_of, plan_of
 from instances.states import InstanceState, TermState

@@ -31,12 +31,13 @@ from instances.metering.meters import hold_for_use, open_use
 from instances.metering.reserved_terms import (
     agree_term,
     begin_term,
+    early_end_micros,
     hold_for_term,
+    is_prepaid,
     locked_with_wallets,
     payee_of,
     set_billing,
 )
-from instances.metering.term_pricing import early_end_micros, is_prepaid
 from instances.models import Instance, Term
 from instances.retention.gpu_reservation import let_go_of_gpus
 from instances.states import ENDING, TERM_MACHINE, InstanceState, TermState

@@ -5,15 +5,17 @@ from uuid import UUID
 
 from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
 from billing.metering.settle import settle_meters
+from billing.pricing.estimates import HOURLY, TIERED
 from common.db.transactions import use_case
 from common.errors import StaleRow
 from instances.core.selectors import with_paid_disks
-from instances.core.silent_host_selectors import keeps_gpus, silent_instances
 from instances.core.timer_selectors import paid_time_runs
 from instances.metering.meters import open_disk, open_keeping
 from instances.metering.reserved_terms import locked_with_wallets, payee_of
+from instances.models import Instance
 from instances.retention.data_retention import resume_paid_time
 from instances.states import ENDING, InstanceState
+from storage.operations.host_presence import is_heard, is_silent
 from storage.volumes.silent_hosts import pause_silent, pause_storage, paused, resume_storage
 
 _KINDS = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
@@ -78,3 +80,16 @@ def _go_on_with_paid_time(instance_id: UUID, now: datetime) -> bool:
             return resume_paid_time(locked_with_wallets(instance_id), at=now)
     except StaleRow:
         return False
+
+
+def silent_instances(now: datetime, host_id: UUID | None = None) -> dict[UUID, datetime]:
+    """Map each instance on a silent host, or on this one if it is silent, to the host's last report."""
+    rows = Instance.objects.filter(is_silent(now)).exclude(state=InstanceState.GONE).order_by()
+    rows = rows if host_id is None else rows.filter(host_id=host_id)
+    return dict(rows.values_list("pk", "host__last_seen_at"))
+
+
+def keeps_gpus(now: datetime) -> list[UUID]:
+    """Return stopped instances that keep their GPUs for a fee, on hosts that have reported lately."""
+    rows = Instance.objects.filter(is_heard(now), state=InstanceState.STOPPED, holds_gpus=True)
+    return list(rows.filter(billing_mode__in=[HOURLY, TIERED]).order_by().values_list("pk", flat=True))

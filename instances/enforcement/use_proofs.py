@@ -14,7 +14,7 @@ from common.db.transactions import use_case
 from instances.constants import STOP_GRACE
 from instances.core.observations import ObservedRow, sample_of, trace_of
 from instances.enforcement.clock_watch import clock_is_believed
-from instances.lifecycle.blame import blame
+from instances.lifecycle.host_faults import blame
 from instances.models import Instance, InstanceSample, InstanceTrace
 from instances.states import Desired, FaultOf, InstanceState
 

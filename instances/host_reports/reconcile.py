@@ -20,7 +20,6 @@ from instances.core.selectors import ids_of_host, live_on_host, running_terms
 from instances.core.transitions import HOST, move_instance, record_event, touch_host, touch_renter
 from instances.enforcement.leftovers import ids_left_over
 from instances.enforcement.use_proofs import ALIVE, prove_and_sample
-from instances.lifecycle.blame import blame
 from instances.lifecycle.cut_off import (
     is_cut_off,
     is_reached_again,
@@ -29,7 +28,7 @@ from instances.lifecycle.cut_off import (
     note_reached,
     proves_nothing,
 )
-from instances.lifecycle.host_faults import note_host_fault, note_start, tell_given_back
+from instances.lifecycle.host_faults import blame, note_host_fault, note_start, tell_given_back
 from instances.lifecycle.meter_closing import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
 from instances.lifecycle.reimage import go_back, goes_back, settled_root
 from instances.lifecycle.taken_ports import replace_taken_port

@@ -1,4 +1,4 @@
-"""Consequences of a host's fault: an entry in its public record, and a refund to the renter."""
+"""Whose fault a failure is, and consequences of a host's: an entry in its record, and a refund."""
 
 from datetime import datetime
 from typing import Final
@@ -10,11 +10,13 @@ from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.metering.host_fault_credits import credit_source
 from billing.pricing.estimates import RESERVED
 from common.money import format_money
+from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.core.selectors import active_term
 from instances.core.transitions import SYSTEM, record_event
 from instances.models import Instance
-from instances.states import InstanceState
+from instances.states import FaultOf, InstanceState
 from marketplace.reliability.events import record_failed_start, record_host_fault, record_start
+from storage.states import ImageSource
 
 _RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 
@@ -72,3 +74,18 @@ def _give_back(instance: Instance, code: str, at: datetime) -> int:
 def _run_of(instance: Instance) -> UUID:
     """Return an id of this run that does not reveal the instance or its renter."""
     return uuid5(instance.pk, str(instance.run_generation))
+
+
+def blame(instance: Instance, code: str) -> FaultOf:
+    """Return who is at fault, by the host's code and what the renter could have done before.
+
+    An unknown code proves nothing against anybody.
+    """
+    fault = FaultOf(FAULT_OF.get(code, FaultOf.NOBODY))
+    if fault == FaultOf.HOST and code in UNTOUCHED_ONLY and not _is_untouched(instance):
+        return FaultOf.NOBODY
+    return fault
+
+
+def _is_untouched(instance: Instance) -> bool:
+    return not instance.has_own_root and instance.image.source == ImageSource.OFFICIAL

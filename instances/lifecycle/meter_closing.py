@@ -13,8 +13,7 @@ from common.db.transactions import use_case
 from instances.core.selectors import active_term, coming_term, not_there_any_more
 from instances.core.transitions import SYSTEM, record_event
 from instances.metering.meters import close_use, open_disk, open_keeping, open_use
-from instances.metering.reserved_terms import begin_term, pause_term, payee_of, resume_term
-from instances.metering.term_pricing import is_prepaid
+from instances.metering.reserved_terms import begin_term, is_prepaid, pause_term, payee_of, resume_term
 from instances.models import Instance
 from storage.volumes.attachments import detach_all
 

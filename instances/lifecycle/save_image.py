@@ -12,8 +12,8 @@ from common.errors import wrong_field
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event
 from instances.models import Instance
+from storage.images.register import record_uses
 from storage.images.save import begin_saving
-from storage.images.usage_counts import record_uses
 
 if TYPE_CHECKING:
     from storage.models import Image

@@ -1,4 +1,4 @@
-"""Starting again on kept GPUs, or on GPUs of the same host that are leased anew."""
+"""Starting again on kept GPUs or on GPUs of the same host that are leased anew, and restarting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,15 @@ from common import clock
 from common.db.transactions import use_case
 from common.money import format_money
 from instances.core.selectors import active_term, coming_term, instance_of
-from instances.core.transitions import BEGINS_ANEW, RENTER, check_action, move_instance, touch_to_run
+from instances.core.transitions import (
+    BEGINS_ANEW,
+    RENTER,
+    check_action,
+    move_instance,
+    retry_stale,
+    touch_host,
+    touch_to_run,
+)
 from instances.metering.meters import close_keeping, hold_for_disk, hold_for_use
 from instances.metering.order_log import record_start_on_gpus
 from instances.metering.reserved_terms import hold_for_term, payee_of, resume_term
@@ -176,3 +184,18 @@ def _tell_to_wait(instance: Instance, error: GpuTaken) -> NoReturn:
         " in line for them, or try again later.",
         release_at=instance.release_at,
     ) from error
+
+
+def restart_instance(*, renter: User, instance_id: UUID) -> Instance:
+    """Restart a running instance; a higher run generation makes the agent start the container again."""
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "restart")
+        run_generation = instance.run_generation + 1
+        move_instance(instance, InstanceState.RESTARTING, kind="restart_asked", actor=RENTER, run_generation=run_generation)
+        touch_host(instance)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)

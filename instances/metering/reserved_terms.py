@@ -11,14 +11,14 @@ from billing.metering.costs import open_holds
 from billing.metering.escrow import lock_parties, net_charged, prepay
 from billing.metering.holds import hold_funds
 from billing.metering.meters import close_meter, open_meter
-from billing.pricing.estimates import RESERVED
+from billing.pricing.estimates import RESERVED, UPFRONT
+from billing.pricing.rates import early_end
 from billing.pricing.tariffs import Scope, Tariff
 from common import clock
 from common.db.prepared import update
 from common.transitions import move
 from instances.core.selectors import active_term, any_instance
 from instances.metering.meters import label_of, scope_of
-from instances.metering.term_pricing import is_prepaid, rate_of
 from instances.models import Instance, Quote, Term
 from instances.states import TERM_MACHINE, TermState
 from marketplace.pricing.prices import TERM_HOURS
@@ -150,3 +150,28 @@ def _open(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> No
 
 def _scope(instance: Instance) -> Scope:
     return Scope(mode=RESERVED, gpu_model=scope_of(instance).gpu_model)
+
+
+# Prices.
+
+
+def rate_of(term: Term) -> int:
+    """Return the price of all GPUs of the term per hour, in micro-units."""
+    return term.unit_micros * term.gpu_count
+
+
+def is_prepaid(term: Term) -> bool:
+    return term.payment == UPFRONT
+
+
+def early_end_micros(term: Term, charged_micros: int) -> int:
+    """Return the whole price of a term that ends now, in micro-units.
+
+    It is its use at the price without discount, plus EARLY_END_BPS.
+    """
+    return early_end(
+        charged_micros,
+        unit_micros=term.unit_micros,
+        list_unit_micros=term.list_unit_micros,
+        total_micros=term.total_micros,
+    )

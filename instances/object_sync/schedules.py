@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -78,6 +78,21 @@ def add_schedule(
             round_=rhythm.round,
             next_at=next_run(rhythm, clock.now()),
         )
+
+
+def begin_or_schedule(*, owner: User, order: dict[str, Any], rhythm: Rhythm | None) -> None:
+    """Start a sync, or add a schedule where a recurrence is given.
+
+    Raises what `sync_volume`, `sync_disk` and `add_schedule` raise.
+    """
+    if rhythm is not None:
+        add_schedule(owner=owner, rhythm=rhythm, **order)
+        return
+    rest = {"connection_id": order["connection_id"], "wish": order["wish"]}
+    if order["subject_kind"] == SnapshotSource.VOLUME:
+        sync_volume(owner=owner, volume_id=order["subject_id"], **rest)
+    else:
+        sync_disk(renter=owner, instance_id=order["subject_id"], **rest)
 
 
 def remove_schedule(*, owner: User, schedule_id: UUID) -> None:

@@ -15,8 +15,7 @@ from common.money import format_money
 from instances.core.selectors import quote_of, whole_quotes
 from instances.errors import QuoteExpired, QuoteMismatch, QuoteUsed
 from instances.models import Quote
-from instances.orders.quote_signatures import quote_signature
-from instances.orders.quotes import quote_again
+from instances.orders.quotes import quote_again, quote_signature
 from marketplace.errors import OfferClosed
 
 _NOT_OF_A_QUOTE = ("max_total_micros", "signature")

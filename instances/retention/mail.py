@@ -12,8 +12,8 @@ from accounts.mail.outbox import queue_mail
 from common.db.transactions import use_case
 from common.host_words import host_words_in_mail
 from common.ids import public_id
-from storage.object_sync.mail import mark_mailed
 from storage.object_sync.selectors import syncs_to_mail
+from storage.object_sync.syncs import mark_mailed
 from storage.states import SyncMail
 
 if TYPE_CHECKING:

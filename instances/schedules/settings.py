@@ -176,3 +176,12 @@ def _summary(instance: Instance) -> str:
         instance.idle_minutes and details.STOP_IDLE % {"percent": instance.idle_below_pct, "minutes": instance.idle_minutes},
     ]
     return details.JOINT.join(part for part in parts if part) or details.NOTHING_SCHEDULED
+
+
+def rename_instance(*, renter: User, instance_id: UUID, name: str) -> Instance:
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        Instance.objects.filter(pk=instance.pk).update(name=name)
+        instance.name = name
+        touch_renter(instance)
+    return instance

@@ -23,8 +23,7 @@ from common.money import parse_money
 from instances.billing_mode.change_quotes import quote_change
 from instances.core.selectors import events_of, instance_of, instances_in, quote_of
 from instances.errors import QuoteExpired, QuoteMismatch
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.start_cpu_only import start_without_gpu
 from instances.metering.costs import bill_of, bills_of, charges_of
 from instances.models import Instance, InstanceEvent, Watch

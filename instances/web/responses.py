@@ -1,8 +1,11 @@
-"""API responses that contain an instance."""
+"""API responses that contain an instance, and responses to forms of pages."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -62,3 +65,17 @@ def _ways_in(request: Request, public_id: str) -> Shape:
 
 def instance_id_of(text: str) -> UUID:
     return parse_public_id(INSTANCE_PREFIX, text)
+
+
+def changed(request: HttpRequest, page: str, *where: str) -> HttpResponse:
+    """Make htmx refresh the live parts of the page, or redirect a browser without it."""
+    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
+    return redirect(page, *where)
+
+
+def gone_to(request: HttpRequest, page: str, *where: str) -> HttpResponse:
+    """Make htmx load another page, or redirect a browser without it."""
+    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        return HttpResponse(status=204, headers={"HX-Redirect": reverse(page, args=where)})
+    return redirect(page, *where)

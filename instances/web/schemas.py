@@ -6,9 +6,9 @@ from rest_framework import serializers
 
 from billing.pricing.estimates import MODES
 from common.http.fields import AmountText, NameText
-from instances.web.lifecycle.schemas import InstanceReimage, InstanceSetback
+from instances.web.lifecycle.serializers import InstanceReimage, InstanceSetback
 from instances.web.metering.serializers import InstanceBilling
-from instances.web.schedules.schemas import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch
+from instances.web.schedules.serializers import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch
 from marketplace.pricing.prices import TERM_HOURS
 
 Text, Time, Whole, Number = (

@@ -19,7 +19,7 @@ from instances.constants import CPU_RUN_MICROS_PER_HOUR, JUPYTER_PORT, SSH_PORT,
 from instances.core.endpoints import extra_ports, is_reachable, ports_pending, public_address
 from instances.metering.costs import Bill, NextStep
 from instances.models import Instance, InstanceEvent, Quote, SpotBid, Term, Watch
-from instances.orders.quote_signatures import quote_signature
+from instances.orders.quotes import quote_signature
 from instances.retention.gpu_reservation import hold_fee
 from instances.states import InstanceState, WatchState
 from instances.web.lifecycle.serializers import action_shape, share_shape

@@ -19,22 +19,21 @@ from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
-from instances.core.rename import rename_instance
 from instances.enforcement.fault_reports import report_fault
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.start_cpu_only import start_without_gpu
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from instances.release.services import release_instance
+from instances.schedules.settings import rename_instance
 from instances.wait_list.wait_list import cancel_watch, create_watch
 from instances.web.context import instance_context, list_context
-from instances.web.htmx_responses import changed
 from instances.web.orders.context import calculator_query, first_wishes, other_modes, rent_images
 from instances.web.orders.forms import NameForm, RentForm
 from instances.web.pricing.context import calculator_context
+from instances.web.responses import changed
 from instances.web.volumes.context import free_volumes, sets_on_host
 from instances.web.volumes.transfer_context import volumes_that_could_come
 from instances.web.wait_list.context import preview_context, watch_form, watches_context

@@ -13,7 +13,7 @@ from common import clock
 from common.ids import public_id
 from common.mail import name_in_mail
 from instances.models import Instance
-from storage.images.rescue_selectors import last_copy, own_saved_images
+from storage.images.selectors import last_copy, own_saved_images
 
 
 def queue_renter_mail(instance: Instance, *, since: datetime) -> None:

@@ -1,4 +1,7 @@
-"""Registration of the official images."""
+"""The catalogue of images: registration of official ones, and counts of rents."""
+
+from collections.abc import Mapping
+from uuid import UUID
 
 from common.db.transactions import use_case
 from storage.models import Image
@@ -22,3 +25,13 @@ def follow_build(*, slug: str, built_as: str, reference: str) -> None:
         Image.objects.filter(slug=slug, reference__startswith=built_as).exclude(reference=reference).update(
             reference=reference
         )
+
+
+def record_uses(*, counts: Mapping[UUID, int]) -> int:
+    """Write the counts and return how many of them have changed."""
+    with use_case():
+        rows = [row for row in Image.objects.order_by("pk") if row.use_count != counts.get(row.pk, 0)]
+        for row in rows:
+            row.use_count = counts.get(row.pk, 0)
+        Image.objects.bulk_update(rows, ["use_count"], batch_size=500)
+    return len(rows)

@@ -1,4 +1,4 @@
-"""Reads of images, of logins for private registries and of pull progress."""
+"""Reads of images, of registry logins, of pull progress, and of copies of an instance's data."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,8 +14,8 @@ from marketplace.pricing.offer_requirements import ImageNeeds
 from marketplace.search.index.cuda_versions import version_number
 from storage.clients.oci_registry.client import Login
 from storage.constants import IMAGE_UNPACKED, IMAGE_UNPACKS_TO, PREFETCHED_AT_MOST
-from storage.models import Image, ImagePull, Registry, SharedImage
-from storage.states import ImageSource, ImageState
+from storage.models import Image, ImagePull, Registry, SharedImage, Sync
+from storage.states import ImageSource, ImageState, SyncDirection, SyncState
 
 PREFIX = "img"
 REGISTRY_PREFIX = "reg"
@@ -206,3 +206,15 @@ def _one(images: QuerySet[Image]) -> Image:
     if image is None:
         raise NotFound("There is no such image. GET /images lists what can be run.")
     return image
+
+
+def last_copy(instance_id: UUID) -> Sync | None:
+    """Return the newest complete copy of the instance's data disk in object storage."""
+    done = Sync.objects.filter(subject_id=instance_id, direction=SyncDirection.UP, state=SyncState.DONE)
+    return done.order_by("-ended_at").first()
+
+
+def own_saved_images(instance_id: UUID) -> list[Image]:
+    """Return the images saved from the instance that are in the market's registry."""
+    saved = Image.objects.filter(saved_from=instance_id, source=ImageSource.SAVED, state=ImageState.READY, host=None)
+    return list(saved.order_by("-created_at"))

@@ -242,3 +242,11 @@ def _figures(outcome: Any) -> dict[str, int]:
     names = ("copied_bytes", "copied_files", "same_files", "deleted_files")
     told = {name: str(outcome.get(name, "")) for name in names}
     return {name: min(int(text), _LARGEST) if text.isdecimal() else 0 for name, text in told.items()}
+
+
+def mark_mailed(sync: Sync, *, now: datetime) -> bool:
+    """Mark the sync's mail as queued and return whether the caller is to queue it.
+
+    False when another process was faster, or when another mail has become due meanwhile. Call it inside a use case.
+    """
+    return bool(Sync.objects.filter(pk=sync.pk, mail=sync.mail, mailed_at=None).update(mailed_at=now))

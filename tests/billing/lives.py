@@ -20,7 +20,7 @@ from billing.models import Hold, Meter, Wallet
 from billing.pricing.tariffs import Scope, Tariff
 from common.db.transactions import use_case
 from common.ids import new_uuid
-from instances.metering.term_pricing import early_end_micros
+from instances.metering.reserved_terms import early_end_micros
 from instances.models import Term
 from tests.billing.funding import grant_all
 from tests.billing.money import START

@@ -12,8 +12,7 @@ from common import clock
 from common.errors import DomainError
 from instances.core.selectors import data_due
 from instances.enforcement.sweeps import compare_leases
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.release.services import expire_instance, release_instance

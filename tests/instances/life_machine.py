@@ -24,8 +24,7 @@ from instances.enforcement.sweeps import compare_leases, enforce_deadlines, foll
 from instances.host_reports.operation_results import conclude_operations
 from instances.lifecycle.reimage import reimage_instance
 from instances.lifecycle.resize import resize_instance
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.start_cpu_only import start_without_gpu
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance

@@ -17,7 +17,7 @@ from instances.access.logs import LogSearch, read_log
 from instances.access.web_links import open_web
 from instances.core.selectors import instance_of
 from instances.web import schemas as web_schemas
-from instances.web.access import schemas
+from instances.web.access import serializers
 from instances.web.access.serializers import log_shape, password_shape, web_link_shape
 from instances.web.responses import instance_id_of, may_connect
 from instances.web.serializers import access_detail
@@ -47,14 +47,14 @@ class AccessView(APIView):
         """Return the addresses of an instance and who may log in."""
         return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id)), opens=may_connect(request)))
 
-    @extend_schema(operation_id="instances_access_change", request=schemas.AccessIn, responses=web_schemas.AccessOut)
+    @extend_schema(operation_id="instances_access_change", request=serializers.AccessIn, responses=web_schemas.AccessOut)
     def patch(self, request: Request, instance_id: str) -> Response:
         """Change keys, allowed networks and extra ports.
 
         This also needs the scope `instances:connect`.
         """
         require_scope(request, CONNECT)
-        changes = read_changes(checked(schemas.AccessIn, request.data))
+        changes = read_changes(checked(serializers.AccessIn, request.data))
         changed = change_access(renter=asker(request), instance_id=instance_id_of(instance_id), **changes)
         return Response(access_detail(changed, opens=may_connect(request)))
 
@@ -64,7 +64,7 @@ class PasswordView(APIView):
 
     scopes: ClassVar = OPENS
 
-    @extend_schema(operation_id="instances_password_set", request=None, responses={201: schemas.PasswordOut})
+    @extend_schema(operation_id="instances_password_set", request=None, responses={201: serializers.PasswordOut})
     def post(self, request: Request, instance_id: str) -> Response:
         """Set a new random password, which replaces an earlier one.
 
@@ -97,14 +97,14 @@ class LogsView(APIView):
 
     @extend_schema(
         operation_id="instances_logs",
-        parameters=[schemas.LogsIn],
+        parameters=[serializers.LogsIn],
         responses={
-            200: schemas.LogsOut,
+            200: serializers.LogsOut,
             409: OpenApiResponse(description="`log_unavailable`: there is none to read now"),
         },
     )
     def get(self, request: Request, instance_id: str) -> Response:
-        search = LogSearch(**checked(schemas.LogsIn, request.query_params))
+        search = LogSearch(**checked(serializers.LogsIn, request.query_params))
         found = read_log(renter=asker(request), instance_id=instance_id_of(instance_id), search=search)
         return Response(log_shape(found))
 
@@ -114,9 +114,11 @@ class WebLinksView(APIView):
 
     scopes: ClassVar = OPENS
 
-    @extend_schema(operation_id="instances_web_links", request=schemas.WebLinkIn, responses={201: schemas.WebLinkOut})
+    @extend_schema(
+        operation_id="instances_web_links", request=serializers.WebLinkIn, responses={201: serializers.WebLinkOut}
+    )
     def post(self, request: Request, instance_id: str) -> Response:
-        port = checked(schemas.WebLinkIn, request.data)["port"]
+        port = checked(serializers.WebLinkIn, request.data)["port"]
         renter, row_id = asker(request), instance_id_of(instance_id)
         return reply_once(
             request, lambda: (201, web_link_shape(open_web(renter=renter, instance_id=row_id, port=port))), once=("url",)

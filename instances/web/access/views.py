@@ -1,14 +1,18 @@
-"""Console pages of access to an instance, of its log, and links to its programs."""
+"""Console pages of access to an instance, its log, terminal, files and programs."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.shortcuts import render as render_page
 from django.views.decorators.http import require_GET
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
+from instances.core.selectors import instance_of
+from instances.states import InstanceState
 from instances.web.access.context import access_context, answer_form, asked_port, log_context, web_address
+from instances.web.access.file_context import files_context
 
 
 @signed_in
@@ -43,3 +47,22 @@ def web(request: SignedInRequest, instance_id: str, port: int | None = None) -> 
     response = redirect(web_address(request.user, parse_public_id("inst", instance_id), port))
     response["Referrer-Policy"], response["Cache-Control"] = "no-referrer", "no-store"
     return response
+
+
+@require_GET
+@signed_in
+def files(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """Show the file page.
+
+    Its script talks to the instance through the relay; the part only says whether the instance runs.
+    """
+    context = files_context(request.user, parse_public_id("inst", instance_id))
+    return render(request, page="instances/files.html", part="instances/_files_state.html", context=context)
+
+
+@require_GET
+@signed_in
+def terminal(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    instance = instance_of(request.user, parse_public_id("inst", instance_id))
+    context = {"instance": instance, "is_running": instance.state == InstanceState.RUNNING}
+    return render_page(request, "instances/terminal.html", context)

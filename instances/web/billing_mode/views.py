@@ -16,7 +16,7 @@ from instances.core.selectors import instance_of
 from instances.metering.costs import bill_of
 from instances.models import Instance
 from instances.web.billing_mode.forms import ChangeForm
-from instances.web.htmx_responses import changed
+from instances.web.responses import changed
 from marketplace.leasing.offer_selectors import offer_view
 
 

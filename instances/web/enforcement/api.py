@@ -1,4 +1,4 @@
-"""API of budgets over instances, members and teams."""
+"""API of budgets over instances, members and teams, and of reports of faults."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -21,6 +21,9 @@ from common.http.views import Money, checked
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 from instances.enforcement.budgets import set_budget
+from instances.enforcement.fault_reports import report_fault
+from instances.web import schemas
+from instances.web.responses import instance_id_of, reply_with_instance, shown
 
 PREFIXES = {"instance": "inst", "member": "user", "team": "team"}
 
@@ -122,3 +125,25 @@ def _row(budget: Any) -> dict[str, Any]:
 def _subject(scope: str, text: str) -> UUID | None:
     """Parse the subject, which may be empty for the user; an instance or a team has to be named."""
     return None if not text and scope == "member" else parse_public_id(PREFIXES[scope], text)
+
+
+class FaultReportIn(serializers.Serializer):  # type: ignore[type-arg]  # not generic at run time
+    """What does not work, in your own words."""
+
+    detail = serializers.CharField(max_length=300, help_text="Staff read it, and the host's owner in the events.")
+
+
+class FaultReportView(APIView):
+    """Report that an instance does not work although its host says that it runs.
+
+    It is stopped and costs nothing from now on; the market's staff decide about a refund.
+    """
+
+    scopes: ClassVar = {"POST": "instances:write"}
+
+    @extend_schema(operation_id="instances_report_fault", request=FaultReportIn, responses={202: schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        said, renter, row_id = checked(FaultReportIn, request.data), asker(request), instance_id_of(instance_id)
+        return reply_with_instance(
+            request, lambda: (202, shown(report_fault(renter=renter, instance_id=row_id, detail=said["detail"])))
+        )

@@ -1,10 +1,14 @@
-"""JSON of an instance's re-image, setbacks, share of the host and size."""
+"""Serializers of re-imaging, resizing, setbacks and the share of the host."""
 
 from typing import Any
 
+from rest_framework import serializers
+
+from common.http.fields import AmountText
 from common.money import format_money
 from instances.lifecycle.resize import Size
 from instances.models import Instance
+from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 
 _MIB_PER_GIB = 1024
 
@@ -49,3 +53,56 @@ def _setback(instance: Instance) -> dict[str, Any] | None:
     if not instance.setback_code:
         return None
     return {"code": instance.setback_code, "detail": instance.setback_detail}
+
+
+class InstanceReimage(serializers.Serializer[Any]):
+    """A fresh root that was requested and has not run yet."""
+
+    image = serializers.CharField()
+    former_image = serializers.CharField(help_text="Where a failure, or taking it back, leads")
+    begun = serializers.BooleanField(help_text="false: DELETE …/reimage takes it back")
+
+
+class InstanceSetback(serializers.Serializer[Any]):
+    """Why the last request could not be carried out; the instance goes on as before."""
+
+    code = serializers.CharField()
+    detail = serializers.CharField(allow_blank=True)
+
+
+class ReimageIn(serializers.Serializer[Any]):
+    """A fresh root."""
+
+    image = serializers.CharField(max_length=100, help_text="Slug or img_…; the present one is lawful too")
+
+
+class SizeIn(serializers.Serializer[Any]):
+    """The size to price; what you leave out stays as it is."""
+
+    gpu_count = serializers.IntegerField(min_value=1, max_value=MAX_GPUS_PER_HOST, required=False, allow_null=True)
+    data_disk_gb = serializers.IntegerField(min_value=0, max_value=DATA_DISK_GB_MAX, required=False, allow_null=True)
+
+
+class ResizeIn(SizeIn):
+    """Another size.
+
+    The number of GPUs changes while the instance is stopped; the data disk grows at any time and never gets smaller.
+    """
+
+    max_hourly_rate = AmountText(
+        required=False, allow_null=True, help_text="Refused when all its GPUs would cost more an hour"
+    )
+    max_disk_daily = AmountText(
+        required=False, allow_null=True, help_text="Refused when its data disk would cost more a day"
+    )
+
+
+class SizeOut(serializers.Serializer[Any]):
+    """What a size costs at the offer's present prices, beside what is paid now."""
+
+    gpu_count = serializers.IntegerField()
+    data_disk_gb = serializers.IntegerField()
+    hourly_rate = serializers.CharField(help_text="Of all its GPUs, while it runs")
+    disk_daily = serializers.CharField(help_text="Of its data disk above the free quota; from the growth on")
+    hourly_rate_now = serializers.CharField()
+    disk_daily_now = serializers.CharField()

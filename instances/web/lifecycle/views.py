@@ -12,8 +12,8 @@ from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.lifecycle.reimage import reimage_instance, take_back_reimage
 from instances.lifecycle.resize import resize_instance
-from instances.web.htmx_responses import changed, gone_to
 from instances.web.lifecycle.context import reimage_context, resize_context
+from instances.web.responses import changed, gone_to
 
 _REIMAGE = {"page": "instances/reimage.html", "part": "instances/_reimage_form.html"}
 _RESIZE = {"page": "instances/resize.html", "part": "instances/_resize_form.html"}

@@ -20,7 +20,7 @@ from instances.object_sync.disk_syncs import sync_disk
 from instances.object_sync.schedules import add_schedule, remove_schedule
 from instances.retention.archive import remove_place, set_archive, set_archive_default
 from instances.retention.selectors import archive_default
-from instances.web.object_sync import schemas as schema
+from instances.web.object_sync import serializers
 from instances.web.object_sync.request_parsing import connection_id_of, order_of_schedule, wish_of
 from instances.web.object_sync.serializers import (
     CONNECTION_PREFIX,
@@ -47,21 +47,23 @@ class ConnectionsView(GenericAPIView[Any]):
     """Your connections to object storage."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = schema.ConnectionOut
+    serializer_class = serializers.ConnectionOut
     ordering: ClassVar = ("name",)
 
     def get_queryset(self) -> QuerySet[Any]:
         return connections_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="connections_list", responses=schema.ConnectionOut(many=True))
+    @extend_schema(operation_id="connections_list", responses=serializers.ConnectionOut(many=True))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
         return self.get_paginated_response([connection_shape(row) for row in page])
 
-    @extend_schema(operation_id="connections_create", request=schema.ConnectionIn, responses={201: schema.ConnectionOut})
+    @extend_schema(
+        operation_id="connections_create", request=serializers.ConnectionIn, responses={201: serializers.ConnectionOut}
+    )
     def post(self, request: Request) -> Response:
         """Save a connection, after checking that its key can list the folder."""
-        wanted, owner = checked(schema.ConnectionIn, request.data), asker(request)
+        wanted, owner = checked(serializers.ConnectionIn, request.data), asker(request)
         name = wanted.pop("name")
         tried = try_connection(**wanted)
         return reply_once(request, lambda: (201, connection_shape(save_connection(owner=owner, name=name, tried=tried))))
@@ -72,16 +74,18 @@ class ConnectionView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="connections_retrieve", responses=schema.ConnectionOut)
+    @extend_schema(operation_id="connections_retrieve", responses=serializers.ConnectionOut)
     def get(self, request: Request, connection_id: str) -> Response:
         row_id = parse_public_id(CONNECTION_PREFIX, connection_id)
         return Response(connection_shape(connection_of(asker(request).pk, row_id)))
 
-    @extend_schema(operation_id="connections_login", request=schema.ConnectionLogin, responses=schema.ConnectionOut)
+    @extend_schema(
+        operation_id="connections_login", request=serializers.ConnectionLogin, responses=serializers.ConnectionOut
+    )
     def put(self, request: Request, connection_id: str) -> Response:
         """Replace the access key of a connection, after checking the new one."""
         owner, row_id = asker(request), parse_public_id(CONNECTION_PREFIX, connection_id)
-        tried = retry_connection(owner=owner, connection_id=row_id, **checked(schema.ConnectionLogin, request.data))
+        tried = retry_connection(owner=owner, connection_id=row_id, **checked(serializers.ConnectionLogin, request.data))
         return Response(connection_shape(change_login(owner=owner, connection_id=row_id, tried=tried)))
 
     @extend_schema(operation_id="connections_remove", responses={204: None})
@@ -98,12 +102,12 @@ class SyncsView(GenericAPIView[Any]):
     """List all your syncs, newest first."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = schema.SyncOut
+    serializer_class = serializers.SyncOut
 
     def get_queryset(self) -> QuerySet[Any]:
         return syncs_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="syncs_list", responses=schema.SyncOut(many=True))
+    @extend_schema(operation_id="syncs_list", responses=serializers.SyncOut(many=True))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
         return self.get_paginated_response([sync_shape(row) for row in page])
@@ -114,7 +118,7 @@ class SyncView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="syncs_retrieve", responses=schema.SyncOut)
+    @extend_schema(operation_id="syncs_retrieve", responses=serializers.SyncOut)
     def get(self, request: Request, sync_id: str) -> Response:
         return Response(sync_shape(sync_of(asker(request).pk, parse_public_id(SYNC_PREFIX, sync_id))))
 
@@ -127,7 +131,7 @@ class SyncCancelView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="syncs_cancel", request=None, responses={202: schema.SyncOut})
+    @extend_schema(operation_id="syncs_cancel", request=None, responses={202: serializers.SyncOut})
     def post(self, request: Request, sync_id: str) -> Response:
         owner, row_id = asker(request), parse_public_id(SYNC_PREFIX, sync_id)
 
@@ -141,19 +145,19 @@ class VolumeSyncsView(GenericAPIView[Any]):
     """Syncs of one of your volumes."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = schema.SyncOut
+    serializer_class = serializers.SyncOut
 
-    @extend_schema(operation_id="volumes_syncs_list", responses=schema.SyncOut(many=True))
+    @extend_schema(operation_id="volumes_syncs_list", responses=serializers.SyncOut(many=True))
     def get(self, request: Request, volume_id: str) -> Response:
         volume = volume_of(asker(request).pk, parse_public_id(VOLUME_PREFIX, volume_id))
         page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, volume.pk)))
         return self.get_paginated_response([sync_shape(row) for row in page])
 
-    @extend_schema(operation_id="volumes_syncs_create", request=schema.SyncIn, responses={202: schema.SyncOut})
+    @extend_schema(operation_id="volumes_syncs_create", request=serializers.SyncIn, responses={202: serializers.SyncOut})
     def post(self, request: Request, volume_id: str) -> Response:
         """Copy a volume, or a folder of it, to or from object storage."""
         owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
-        order = _order(checked(schema.SyncIn, request.data))
+        order = _order(checked(serializers.SyncIn, request.data))
         return reply_once(request, lambda: _begun(owner, sync_volume(owner=owner, volume_id=row_id, **order)))
 
 
@@ -161,22 +165,22 @@ class InstanceSyncsView(GenericAPIView[Any]):
     """Syncs of the data disk of one of your instances."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = schema.SyncOut
+    serializer_class = serializers.SyncOut
 
-    @extend_schema(operation_id="instances_syncs_list", responses=schema.SyncOut(many=True))
+    @extend_schema(operation_id="instances_syncs_list", responses=serializers.SyncOut(many=True))
     def get(self, request: Request, instance_id: str) -> Response:
         instance = instance_of(asker(request), instance_id_of(instance_id))
         page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, instance.pk)))
         return self.get_paginated_response([sync_shape(row) for row in page])
 
-    @extend_schema(operation_id="instances_syncs_create", request=schema.SyncIn, responses={202: schema.SyncOut})
+    @extend_schema(operation_id="instances_syncs_create", request=serializers.SyncIn, responses={202: serializers.SyncOut})
     def post(self, request: Request, instance_id: str) -> Response:
         """Copy the data disk of an instance, or a folder of it, to or from object storage.
 
         The instance may run or be stopped.
         """
         renter, row_id = asker(request), instance_id_of(instance_id)
-        order = _order(checked(schema.SyncIn, request.data))
+        order = _order(checked(serializers.SyncIn, request.data))
         return reply_once(request, lambda: _begun(renter, sync_disk(renter=renter, instance_id=row_id, **order)))
 
 
@@ -184,22 +188,24 @@ class SyncSchedulesView(GenericAPIView[Any]):
     """Your schedules of syncs."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = schema.SyncScheduleOut
+    serializer_class = serializers.SyncScheduleOut
     ordering: ClassVar = ("next_at",)
 
     def get_queryset(self) -> QuerySet[Any]:
         return schedules_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="sync_schedules_list", responses=schema.SyncScheduleOut(many=True))
+    @extend_schema(operation_id="sync_schedules_list", responses=serializers.SyncScheduleOut(many=True))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
         return self.get_paginated_response([schedule_shape(row) for row in page])
 
     @extend_schema(
-        operation_id="sync_schedules_create", request=schema.SyncScheduleIn, responses={201: schema.SyncScheduleOut}
+        operation_id="sync_schedules_create",
+        request=serializers.SyncScheduleIn,
+        responses={201: serializers.SyncScheduleOut},
     )
     def post(self, request: Request) -> Response:
-        owner, order = asker(request), order_of_schedule(checked(schema.SyncScheduleIn, request.data))
+        owner, order = asker(request), order_of_schedule(checked(serializers.SyncScheduleIn, request.data))
         return reply_once(request, lambda: (201, schedule_shape(add_schedule(owner=owner, **order))))
 
 
@@ -223,13 +229,13 @@ class InstanceArchiveView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="instances_archive", responses=schema.ArchiveOut)
+    @extend_schema(operation_id="instances_archive", responses=serializers.ArchiveOut)
     def get(self, request: Request, instance_id: str) -> Response:
         return Response(archive_shape(instance_of(asker(request), instance_id_of(instance_id))))
 
-    @extend_schema(operation_id="instances_archive_set", request=schema.ArchiveIn, responses=schema.ArchiveOut)
+    @extend_schema(operation_id="instances_archive_set", request=serializers.ArchiveIn, responses=serializers.ArchiveOut)
     def put(self, request: Request, instance_id: str) -> Response:
-        renter, wanted = asker(request), checked(schema.ArchiveIn, request.data)
+        renter, wanted = asker(request), checked(serializers.ArchiveIn, request.data)
         chosen = connection_id_of(wanted.get("connection"), needed=wanted["archive"] == "on")
         row_id = instance_id_of(instance_id)
         set_archive(renter=renter, instance_id=row_id, choice=wanted["archive"], connection_id=chosen)
@@ -241,14 +247,16 @@ class ArchiveDefaultView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="archive_default", responses=schema.ArchiveDefaultOut)
+    @extend_schema(operation_id="archive_default", responses=serializers.ArchiveDefaultOut)
     def get(self, request: Request) -> Response:
         return Response(archive_default_shape(archive_default(asker(request).pk)))
 
-    @extend_schema(operation_id="archive_default_set", request=schema.ArchiveDefaultIn, responses=schema.ArchiveDefaultOut)
+    @extend_schema(
+        operation_id="archive_default_set", request=serializers.ArchiveDefaultIn, responses=serializers.ArchiveDefaultOut
+    )
     def put(self, request: Request) -> Response:
         """Set where data disks are archived unless an instance says otherwise."""
-        renter, wanted = asker(request), checked(schema.ArchiveDefaultIn, request.data)
+        renter, wanted = asker(request), checked(serializers.ArchiveDefaultIn, request.data)
         set_archive_default(renter=renter, connection_id=connection_id_of(wanted["connection"]))
         return Response(archive_default_shape(archive_default(renter.pk)))
 

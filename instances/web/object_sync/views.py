@@ -13,13 +13,12 @@ from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
-from instances.object_sync.schedules import remove_schedule
+from instances.object_sync.schedules import begin_or_schedule, remove_schedule
 from instances.retention.archive import remove_place, set_archive, set_archive_default
-from instances.web.htmx_responses import changed
 from instances.web.object_sync.context import connection_form, runs_context, storage_context, sync_form
-from instances.web.object_sync.form_orders import begin_or_schedule
 from instances.web.object_sync.forms import LoginForm
 from instances.web.object_sync.request_parsing import connection_id_of
+from instances.web.responses import changed
 from storage.object_sync.connections import change_login, retry_connection, save_connection, try_connection
 from storage.object_sync.selectors import connection_of
 from storage.object_sync.syncs import cancel_sync

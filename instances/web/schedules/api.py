@@ -13,7 +13,7 @@ from common.money import parse_money
 from instances.retention.data_retention import keep_data
 from instances.web import schemas as web_schemas
 from instances.web.responses import instance_id_of, reply_with_instance, shown
-from instances.web.schedules import schemas
+from instances.web.schedules import serializers
 
 
 class KeepView(APIView):
@@ -21,9 +21,9 @@ class KeepView(APIView):
 
     scopes: ClassVar = {"POST": "instances:write"}
 
-    @extend_schema(operation_id="instances_keep", request=schemas.KeepIn, responses={202: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_keep", request=serializers.KeepIn, responses={202: web_schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        wanted = checked(schemas.KeepIn, request.data)
+        wanted = checked(serializers.KeepIn, request.data)
         most = wanted.pop("max_fee", None)
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
         limit = None if most is None else parse_money(most)

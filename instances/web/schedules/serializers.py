@@ -1,13 +1,16 @@
-"""JSON of timers, schedules, queue positions and data retention, and parsing of changes to them."""
+"""Serializers of timers, schedules, idle stops, locks, queue positions and data retention."""
 
 from datetime import datetime, time
 from typing import Any
 
+from rest_framework import serializers
+
+from common.http.fields import AmountText
 from common.money import format_money
-from instances.constants import LINE_LONGEST
+from instances.constants import IDLE_MINUTES, KEEP_DAYS_MAX, LINE_LONGEST, WEEKLY_AT_MOST
 from instances.models import Instance
 from instances.retention.data_retention import daily_micros, kept_gb
-from instances.schedules.recurrence import DAYS, Entry
+from instances.schedules.recurrence import ACTIONS, DAYS, Entry
 from instances.schedules.settings import IdleRule, Week, Wishes
 from instances.schedules.timers import next_occurrence
 from marketplace.spot_market.selectors import Place
@@ -67,3 +70,87 @@ def read_settings(patch: dict[str, Any]) -> Wishes:
 def _entry(row: dict[str, Any]) -> Entry:
     days = sorted({DAYS.index(day) for day in row["days"]})
     return Entry(row["action"], tuple(days), time.fromisoformat(row["time"]))
+
+
+Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
+
+_TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+
+
+class WeeklyEntry(serializers.Serializer[Any]):
+    """A start or stop on these days at this time."""
+
+    action = serializers.ChoiceField(choices=list(ACTIONS))
+    days = serializers.ListField(child=serializers.ChoiceField(choices=list(DAYS)), min_length=1, max_length=7)
+    time = serializers.RegexField(_TIME_OF_DAY, help_text="HH:MM in the schedule's time zone")
+
+
+class SchedulePatch(serializers.Serializer[Any]):
+    """Timers and the weekly schedule; what you leave out stays as it is."""
+
+    stop_at = Time(required=False, allow_null=True, help_text="Stop it then, once; null: never mind")
+    release_at = Time(required=False, allow_null=True, help_text="Release it and its data then; null: never mind")
+    weekly = WeeklyEntry(
+        many=True, required=False, help_text=f"The whole week, at most {WEEKLY_AT_MOST} entries; empty: no schedule"
+    )
+    time_zone = Text(required=False, max_length=64, allow_blank=True, help_text="IANA name; required with `weekly`")
+
+
+class IdleStop(serializers.Serializer[Any]):
+    """Idle rule: stop when GPU usage stays below this without an open SSH or terminal session."""
+
+    below_pct = Whole(min_value=1, max_value=100)
+    minutes = Whole(min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1])
+
+
+class SettingsPatch(serializers.Serializer[Any]):
+    """Schedule, idle rule and lock of an instance."""
+
+    locked = serializers.BooleanField(required=False, help_text="Refuses release and re-imaging, timed release too")
+    schedule = SchedulePatch(required=False)
+    idle_stop = IdleStop(required=False, allow_null=True, help_text="null: it is not stopped for idling")
+
+
+class NextOccurrence(serializers.Serializer[Any]):
+    """The next occurrence of the weekly schedule."""
+
+    action = serializers.ChoiceField(choices=list(ACTIONS))
+    at = Time()
+
+
+class Schedule(serializers.Serializer[Any]):
+    """Timers and the weekly schedule."""
+
+    stop_at = Time(allow_null=True)
+    release_at = Time(allow_null=True)
+    weekly = WeeklyEntry(many=True)
+    time_zone = Text(allow_null=True)
+    next = NextOccurrence(allow_null=True)
+
+
+class PlaceInLine(serializers.Serializer[Any]):
+    """Position in the queue for its GPUs; 1 is next.
+
+    GPUs that fit the queue are not rented to anybody outside of it.
+    """
+
+    position = Whole()
+    of = Whole()
+    since = Time()
+    until = Time(help_text="Then it is stopped and its money is free again")
+
+
+class Retention(serializers.Serializer[Any]):
+    """How long the data of a stopped instance is kept."""
+
+    until = Time(help_text="Then it is released for good")
+    free_until = Time()
+    gb = Whole(help_text="What a longer time is charged for: the root and the free part of the data disk")
+    daily_fee = Text(help_text="Of each day after the free time")
+
+
+class KeepIn(serializers.Serializer[Any]):
+    """How much longer to keep the data."""
+
+    days = Whole(min_value=1, max_value=KEEP_DAYS_MAX)
+    max_fee = AmountText(required=False, allow_null=True, help_text="Refused when it costs more")

@@ -11,7 +11,7 @@ from common.ids import parse_public_id
 from common.money import parse_money
 from instances.retention.data_retention import keep_data
 from instances.schedules.settings import change_settings
-from instances.web.htmx_responses import gone_to
+from instances.web.responses import gone_to
 from instances.web.schedules.context import keep_context, schedule_context
 from instances.web.schedules.forms import KeepForm
 

@@ -11,7 +11,7 @@ from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.spot.bid_changes import change_bid, withdraw_bid
-from instances.web.htmx_responses import gone_to
+from instances.web.responses import gone_to
 from instances.web.spot.context import bid_context, outlook_context
 
 

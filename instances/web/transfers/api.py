@@ -20,7 +20,7 @@ from instances.transfers.start import Destination, clone_instance, migrate_insta
 from instances.web import schemas as web_schemas
 from instances.web.responses import instance_id_of, reply_with_instance, shown
 from instances.web.serializers import OFFER_PREFIX, QUOTE_PREFIX
-from instances.web.transfers import schemas
+from instances.web.transfers import serializers
 from instances.web.transfers.serializers import move_shape
 
 WRITE: dict[str, str] = {"POST": "instances:write"}
@@ -31,7 +31,7 @@ class CloneView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_clone", request=schemas.CloneIn, responses={201: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_clone", request=serializers.CloneIn, responses={201: web_schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
         """Clone a stopped instance into a new one, with a copy of its data disk or without.
 
@@ -39,7 +39,7 @@ class CloneView(APIView):
         otherwise. It is `copying` until everything has arrived, and charged once it runs; the source can be started
         again after the copying.
         """
-        wanted = checked(schemas.CloneIn, request.data)
+        wanted = checked(serializers.CloneIn, request.data)
         order = {"to": _destination(wanted), "data_disk": wanted["data_disk"], "name": wanted["name"]}
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
         return reply_with_instance(request, lambda: (201, shown(clone_instance(**who, **order))))
@@ -50,14 +50,14 @@ class MigrateView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_migrate", request=schemas.MigrateIn, responses={202: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_migrate", request=serializers.MigrateIn, responses={202: web_schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
         """Migrate a stopped instance to another host, with its id, name, history, root and data disk.
 
         It starts on the new host when everything has arrived; until it has run there, the old host keeps its data
         unchanged.
         """
-        to = _destination(checked(schemas.MigrateIn, request.data))
+        to = _destination(checked(serializers.MigrateIn, request.data))
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
         return reply_with_instance(request, lambda: (202, shown(migrate_instance(**who, to=to))))
 
@@ -80,10 +80,10 @@ class MovesView(GenericAPIView[Move]):
     """List all clones and migrations from or to an instance, newest first, with their progress."""
 
     scopes: ClassVar = {"GET": "instances:read"}
-    serializer_class = schemas.MoveOut
+    serializer_class = serializers.MoveOut
     ordering: ClassVar = ("-created_at", "-id")
 
-    @extend_schema(operation_id="instances_moves", responses=schemas.MoveOut(many=True))
+    @extend_schema(operation_id="instances_moves", responses=serializers.MoveOut(many=True))
     def get(self, request: Request, instance_id: str) -> Response:
         renter = asker(request)
         moves = moves_of(renter, instance_of(renter, instance_id_of(instance_id)).pk)

@@ -1,9 +1,13 @@
-"""JSON of clones and migrations."""
+"""Serializers of clones and migrations; a test compares the schemas with the JSON."""
 
 from typing import Any
 
+from rest_framework import serializers
+
+from common.http.fields import AmountText, NameText
 from common.ids import public_id
 from instances.models import Move
+from instances.states import MoveKind, MoveState
 from instances.transfers.selectors import outcome_of, progress_of
 
 MOVE_PREFIX = "move"
@@ -31,3 +35,56 @@ def move_shape(move: Move) -> dict[str, Any]:
         "switched_at": move.switched_at,
         "ended_at": move.ended_at,
     }
+
+
+_OFFER = "offr_…; left out: the present one, on the same host"
+
+
+class MigrateIn(serializers.Serializer[Any]):
+    """The destination: a quote, or an offer of another host at its present hourly price."""
+
+    quote_id = serializers.CharField(
+        required=False, allow_null=True, help_text="quot_…, hourly or tiered, for the instance's image and size of data disk"
+    )
+    offer = serializers.CharField(required=False, allow_null=True, help_text="offr_… of another host")
+    gpu_count = serializers.IntegerField(
+        min_value=1, max_value=64, required=False, allow_null=True, help_text="Left out: as many as now"
+    )
+    max_hourly_rate = AmountText(
+        required=False, allow_null=True, help_text="Refused with price_changed above this, data disk included"
+    )
+
+
+class CloneIn(MigrateIn):
+    """The destination, the name, and whether to copy the data disk."""
+
+    offer = serializers.CharField(required=False, allow_null=True, help_text=_OFFER)
+    data_disk = serializers.BooleanField(default=True, help_text="False: without it; a quote may bring a fresh one")
+    name = NameText(max_length=80, default="", allow_blank=True)
+
+
+class MoveFailure(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class MoveOut(serializers.Serializer[Any]):
+    """A clone or migration, and the progress of its copying."""
+
+    id = serializers.CharField()
+    kind = serializers.ChoiceField(choices=MoveKind.choices)
+    state = serializers.ChoiceField(choices=MoveState.choices)
+    source = serializers.CharField(help_text="inst_…")  # type: ignore[assignment]  # a field of the reply, not the base's
+    target = serializers.CharField(help_text="inst_…; of a move the same instance")
+    from_host = serializers.CharField(help_text="Its name")
+    to_host = serializers.CharField(help_text="Its name")
+    data_disk = serializers.BooleanField()
+    done_bytes = serializers.IntegerField()
+    total_bytes = serializers.IntegerField(help_text="0: not known yet")
+    progress = serializers.CharField(help_text="The hosts' last sentence")
+    checksum = serializers.CharField(allow_null=True, help_text="SHA-256 over all chunks, compared on both hosts")
+    cuts = serializers.IntegerField(allow_null=True, help_text="How often the way between the hosts broke")
+    failure = MoveFailure(allow_null=True)
+    created_at = serializers.DateTimeField()
+    switched_at = serializers.DateTimeField(allow_null=True, help_text="When the target was told to run")
+    ended_at = serializers.DateTimeField(allow_null=True)

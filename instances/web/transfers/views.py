@@ -15,7 +15,7 @@ from instances.core.selectors import instance_of
 from instances.models import Instance
 from instances.transfers.completion import cancel_move
 from instances.transfers.start import clone_instance, migrate_instance, quote_move
-from instances.web.htmx_responses import changed
+from instances.web.responses import changed
 from instances.web.transfers.context import places_for
 from instances.web.transfers.forms import MoveForm
 

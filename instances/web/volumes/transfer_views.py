@@ -13,7 +13,7 @@ from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.volumes.transfers import copy_volume_to_host, move_volume_to_host
-from instances.web.htmx_responses import changed, gone_to
+from instances.web.responses import changed, gone_to
 from instances.web.volumes.transfer_context import size_context, travel_context
 from storage.volumes.grow import resize_volume
 from storage.volumes.transfer_completion import cancel_volume_move

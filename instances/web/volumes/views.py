@@ -19,7 +19,7 @@ from instances.volumes.attach import (
     restore_disk,
     snapshot_disk,
 )
-from instances.web.htmx_responses import changed, gone_to
+from instances.web.responses import changed, gone_to
 from instances.web.volumes.context import (
     data_set_form,
     disks_context,

@@ -16,7 +16,7 @@ from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 from billing.ledger.wallets import open_wallet
 from billing.models import Meter
 from common import clock
-from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import restart_instance
 from instances.models import Alert, Instance, InstanceTrace
 from instances.models import InstanceSample as StoredSample
 from instances.states import InstanceState

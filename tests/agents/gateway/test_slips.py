@@ -16,8 +16,7 @@ from agents.daemon.lib.sealed_orders import BadSlip, open_slip
 from agents.protocol.messages import DesiredInstance
 from common import change_counters
 from common.ids import public_id
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 

@@ -19,7 +19,7 @@ from instances.lifecycle.stop import stop_instance
 from instances.metering.costs import bill_of, charges_of
 from instances.models import Instance
 from instances.orders.quote_claims import Expected
-from instances.orders.quote_signatures import quote_signature
+from instances.orders.quotes import quote_signature
 from instances.orders.rent import rent_instance
 from instances.release.services import expire_instance, release_instance
 from instances.spot.market_tick import tick_all

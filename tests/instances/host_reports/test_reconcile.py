@@ -19,8 +19,7 @@ from instances.core.observations import ObservedRow
 from instances.core.selectors import desired_instances, live_on_host
 from instances.host_reports import reconcile
 from instances.host_reports.reconcile import ABSENT, next_state, observe_report
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, InstancePort, InstanceSample
 from instances.release.services import release_instance

@@ -6,8 +6,7 @@ from accounts.models import User
 from billing.models import Meter
 from common import clock
 from common.ids import public_id
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance
 from instances.monitoring.alerts import follow_alerts

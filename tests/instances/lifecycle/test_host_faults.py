@@ -17,8 +17,7 @@ from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.core.observations import ObservedRow
 from instances.host_reports.reconcile import observe_report
 from instances.lifecycle.reimage import reimage_instance
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
 from instances.transfers.selectors import desired_on_host

@@ -13,13 +13,12 @@ from common.change_counters import version_of
 from common.errors import NotFound, StaleRow, UnlawfulMove
 from instances.constants import STOP_GRACE
 from instances.core import transitions
-from instances.core.rename import rename_instance
 from instances.core.selectors import desired_instances
-from instances.lifecycle.restart import restart_instance
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
 from instances.release.services import release_instance
+from instances.schedules.settings import rename_instance
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.hosts.offers import set_draining, set_price
 from marketplace.leasing.selectors import live_leases_of

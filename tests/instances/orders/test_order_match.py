@@ -14,8 +14,7 @@ from common.ids import public_id
 from instances.errors import QuoteMismatch
 from instances.models import Instance, Quote
 from instances.orders.quote_claims import Expected, quote_for_order
-from instances.orders.quote_signatures import quote_signature
-from instances.orders.quotes import create_quote
+from instances.orders.quotes import create_quote, quote_signature
 from instances.orders.rent import rent_instance
 from marketplace.hosts.offers import ListingChange, set_prices
 from marketplace.models import Lease

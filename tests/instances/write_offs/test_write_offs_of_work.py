@@ -8,9 +8,8 @@ from common import clock
 from common.object_store import Place
 from config.celery import SWEEPS, app
 from instances.enforcement.sweeps import compare_leases
-from instances.lifecycle.restart import restart_instance
 from instances.lifecycle.save_image import save_image_of
-from instances.lifecycle.start import start_instance
+from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import InstancePort
 from instances.object_sync.disk_syncs import sync_disk
