@@ -126,8 +126,8 @@ def pack(source: Path, target: Path) -> None:
 def unpack(source: Path, target: Path) -> None:
     """Unpack files and folders into a folder that `takes_files`.
 
-    Names that lead out of it, links and devices are refused before anything is written. An interrupted run leaves
-    a mark, by which the next one may overwrite what it has left.
+    Names that lead out of it, links and devices are refused before anything is written. Until `finish_unpacking`, a mark
+    stays there, by which another run may overwrite what this one has left.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -143,7 +143,11 @@ def unpack(source: Path, target: Path) -> None:
         # Debian 12 has Python 3.11.2; filters came with 3.11.4.
         tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _target: member)
         tar.extractall(target)  # noqa: S202  (what it holds was looked at)
-    (target / _UNPACKING).unlink()
+
+
+def finish_unpacking(target: Path) -> None:
+    """Remove the mark: nothing in the folder may be overwritten from now on."""
+    (target / _UNPACKING).unlink(missing_ok=True)
 
 
 def takes_files(target: Path) -> bool:

@@ -20,14 +20,14 @@ from billing.ledger.anchors import read_anchors
 from billing.ledger.seal_selectors import latest_seals
 from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.stripe import client
-from common.backup_folder import BadBackup, Manifest, read_manifest, takes_files, unpack, write_private
+from common.backup_folder import BadBackup, Manifest, finish_unpacking, read_manifest, takes_files, unpack, write_private
 from common.db.postgres_client import postgres_client
 from common.db.roles import grant_role
 from common.db.transactions import only_one, use_case
 from common.unfinished_restore import SET_MARK, remove_mark
 from instances.backups.backup import ANCHORS, DATABASE, KEPT, REGISTRY, SECRETS
 from instances.epochs.services import begin_epoch
-from marketplace.hosts.epochs import add_findings
+from marketplace.hosts.epochs import add_findings, epoch_numbers
 
 _INVOICES = (
     "Invoices that were issued after the backup are not in the books: their months are invoiced anew, under numbers that "
@@ -36,6 +36,7 @@ _INVOICES = (
 # Without these keys the database is of little use: its encrypted values cannot be read, and its signatures do not
 # match.
 _MUST_BE_THE_SAME = ("secret_key", "ledger_signing_key")
+_ASIDE: Final = "before-epoch-"
 # An arbitrary number.
 _RESTORE_LOCK: Final = 7_260_418_335
 
@@ -82,6 +83,8 @@ def _restore(
     with use_case():
         add_findings(findings)
         remove_mark()
+    if registry is not None:
+        finish_unpacking(registry)
     for line in findings:
         say(line)
     return number
@@ -154,21 +157,34 @@ def _anchors(folder: Path, epoch: int) -> list[str]:
     place = Path(settings.LEDGER_ANCHOR_DIR)
     place.mkdir(parents=True, exist_ok=True)
     last = max((seal.number for seal in latest_seals(1)), default=0)
-    later = [anchor for anchor in read_anchors(place) if anchor.number > last]
-    aside = place / f"before-epoch-{epoch}"
-    for anchor in later:
-        aside.mkdir(exist_ok=True)
-        (place / anchor.name).rename(aside / anchor.name)
+    aside = place / f"{_ASIDE}{epoch}"
+    for anchor in read_anchors(place):
+        if anchor.number > last:
+            aside.mkdir(exist_ok=True)
+            (place / anchor.name).rename(aside / anchor.name)
     for kept in sorted((folder / ANCHORS).glob("*")):
         if not (place / kept.name).exists():
             write_private(place / kept.name, kept.read_bytes())
-    if not later:
+    return _lost_seals(place, last, epoch)
+
+
+def _lost_seals(place: Path, last: int, epoch: int) -> list[str]:
+    """Report the seals that are lost, also those that an interrupted restore put aside for an epoch that no longer exists."""
+    gone = [path for path in place.glob(f"{_ASIDE}*") if _epoch_of(path) not in epoch_numbers() - {epoch}]
+    newest = {path: max((anchor.number for anchor in read_anchors(path)), default=0) for path in sorted(gone)}
+    folders = [str(path) for path, number in newest.items() if number > last]
+    if not folders:
         return []
-    newest = max(later, key=lambda anchor: anchor.number)
     return [
-        f"The ledger was anchored up to seal {newest.number}; the backup ends at {last}: what was posted between is lost "
-        f"here. These heads are in {aside}."
+        f"The ledger was anchored up to seal {max(newest.values())}; the backup ends at {last}: what was posted between is "
+        f"lost here. These heads are in {', '.join(folders)}."
     ]
+
+
+def _epoch_of(path: Path) -> int:
+    """Return the epoch after which a folder is named; 0 for another folder."""
+    number = path.name.removeprefix(_ASIDE)
+    return int(number) if number.isdecimal() else 0
 
 
 def _stripe() -> list[str]:

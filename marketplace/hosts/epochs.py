@@ -66,6 +66,11 @@ def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
     change_counters.touch(f"user:{host.owner_id.hex}")
 
 
+def epoch_numbers() -> set[int]:
+    """Return the numbers of all epochs in this database."""
+    return set(Epoch.objects.values_list("number", flat=True))
+
+
 def add_findings(findings: Sequence[str]) -> None:
     """Add findings to the present epoch, and to the incident that staff have open for it."""
     epoch = Epoch.objects.select_for_update(no_key=True).order_by("-number").first()

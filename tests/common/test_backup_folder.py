@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.backup_folder import pack, takes_files, unpack
+from common.backup_folder import finish_unpacking, pack, takes_files, unpack
 
 
 def _archive(path: Path, *members: tarfile.TarInfo) -> Path:
@@ -27,6 +27,9 @@ def test_a_folder_comes_out_as_it_was_packed(tmp_path: Path) -> None:
     (tmp_path / "made" / "docker" / "layer").write_bytes(b"content")
     pack(tmp_path / "made", tmp_path / "packed.tar")
     unpack(tmp_path / "packed.tar", tmp_path / "out")
+    assert takes_files(tmp_path / "out"), "the restore may yet be broken off"
+    finish_unpacking(tmp_path / "out")
+    assert not takes_files(tmp_path / "out")
     assert [path.relative_to(tmp_path / "out").as_posix() for path in sorted((tmp_path / "out").rglob("*"))] == [
         "docker",
         "docker/layer",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,9 @@ import psycopg2
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import override_settings
 
+from billing.ledger.anchors import anchor_name, anchor_text
 from common.backup_folder import MANIFEST
 from common.db.postgres_client import TOOLS, postgres_client
 from tests.waiting import wait_until
@@ -26,6 +29,10 @@ pytestmark = pytest.mark.django_db
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "berth_restored"
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND backend_type = 'client backend'"
+)
 
 
 @dataclass(frozen=True)
@@ -199,6 +206,57 @@ def test_a_backup_that_is_killed_leaves_nothing_that_looks_whole(database: Datab
     assert (code, "is no backup" in told) == (1, True)
     code, told = database.manage("backup", "--to", str(place))
     assert code == 0, told
+
+
+# After which call the restore is killed; `Path.rename` puts the ledger's anchors aside, one by one.
+CUTS = [("begin_epoch", 1), ("unpack", 1), ("Path.rename", 1), ("_stripe", 1), ("remove_mark", 1)]
+
+
+def test_a_restore_that_is_killed_anywhere_ends_right_when_it_is_typed_again(database: Database, tmp_path: Path) -> None:
+    """As if it had not been killed: one epoch, the images, the anchors, and the same findings."""
+    layers, anchors = tmp_path / "layers", tmp_path / "anchors"
+    anchors.mkdir()
+    (layers / "docker").mkdir(parents=True)
+    (layers / "docker" / "layer").write_bytes(b"of an image")
+    (anchors / "seal-000000000.json").write_text("{}")
+    settings = {"LEDGER_ANCHOR_DIR": str(anchors)}
+    with override_settings(**settings):
+        call_command("backup", "--to", str(tmp_path / "backups"), "--registry", str(layers), stdout=StringIO())
+    (made,) = (tmp_path / "backups").iterdir()
+
+    def since_the_backup() -> tuple[str, ...]:
+        shutil.rmtree(anchors)
+        anchors.mkdir()
+        for number in (5, 6):  # an anchor of the backup is lost, and two are newer
+            text = anchor_text(number=number, head="0" * 64, upto=1, records_upto=1, sealed_at="2026-01-01")
+            (anchors / anchor_name(number)).write_text(text)
+        shutil.rmtree(tmp_path / "registry", ignore_errors=True)
+        return ("restore", "--from", str(made), "--replace", "--registry", str(tmp_path / "registry"))
+
+    def outcome() -> list[Any]:
+        assert database.rows("SELECT to_regclass('public.unfinished_restore')") == [(None,)]
+        ((findings,),) = database.rows("SELECT findings FROM marketplace_epoch")
+        assert all(str(aside) in str(findings) for aside in anchors.glob("before-epoch-*"))
+        images = sorted(str(path.relative_to(tmp_path)) for path in (tmp_path / "registry").rglob("*"))
+        heads = sorted((path.parent == anchors, path.name) for path in anchors.rglob("seal-*"))
+        return [images, heads, [line.partition(" These heads are in ")[0] for line in findings]]
+
+    code, told = database.manage(*since_the_backup(), **settings)
+    assert code == 0, told
+    in_peace = outcome()
+    assert "registry/docker/layer" in in_peace[0] and "anchored up to seal 6" in str(in_peace[2])
+    assert [name[:14] for is_here, name in in_peace[1] if is_here] == ["seal-000000000"]
+    for name, count in CUTS:
+        words = since_the_backup()
+        doomed = [sys.executable, "-m", "tests.instances.management.doomed_restore", name, str(count), *words]
+        with database._begin(doomed, settings, False) as killed:
+            complained = "".join(killed.communicate())
+        assert killed.returncode == -signal.SIGKILL, f"{name} was not reached: {complained}"
+        wait_until("nobody is connected", lambda: database.rows(OTHERS) == [(0,)])
+        assert database.rows("SELECT to_regclass('public.unfinished_restore') IS NULL") == [(False,)], name
+        code, told = database.manage(*words, **settings)
+        assert code == 0, f"after {name}: {told}"
+        assert outcome() == in_peace, f"after {name}, {count}"
 
 
 def test_a_database_that_does_not_answer_is_one_line(database: Database, backup: Path, tmp_path: Path) -> None:
