@@ -169,7 +169,7 @@ def _anchors(folder: Path, epoch: int) -> list[str]:
 
 
 def _lost_seals(place: Path, last: int, epoch: int) -> list[str]:
-    """Report the seals that are lost, also those that an interrupted restore put aside for an epoch that no longer exists."""
+    """Report the seals that are lost, also those that an interrupted restore put aside for an epoch that is gone."""
     gone = [path for path in place.glob(f"{_ASIDE}*") if _epoch_of(path) not in epoch_numbers() - {epoch}]
     newest = {path: max((anchor.number for anchor in read_anchors(path)), default=0) for path in sorted(gone)}
     folders = [str(path) for path, number in newest.items() if number > last]

@@ -248,7 +248,7 @@ def test_a_restore_that_is_killed_anywhere_ends_right_when_it_is_typed_again(dat
     assert [name[:14] for is_here, name in in_peace[1] if is_here] == ["seal-000000000"]
     for name, count in CUTS:
         words = since_the_backup()
-        doomed = [sys.executable, "-m", "tests.instances.management.doomed_restore", name, str(count), *words]
+        doomed = [sys.executable, "-m", "tests.instances.backups.doomed_restore", name, str(count), *words]
         with database._begin(doomed, settings, False) as killed:
             complained = "".join(killed.communicate())
         assert killed.returncode == -signal.SIGKILL, f"{name} was not reached: {complained}"
