@@ -194,14 +194,14 @@ def test_wishes_of_a_mode(rin: User, seller: FakeHost, wishes: dict[str, object]
 @pytest.mark.parametrize("mode", ["reserved", "spot", "tiered"])
 def test_a_mode_that_is_not_sold(rin: User, host: FakeHost, mode: str) -> None:
     sell(host, tiers=[])
-    with pytest.raises(InvalidInput, match="it sells hourly"):
+    with pytest.raises(InvalidInput, match="Choose from: hourly"):
         quote_for(rin, host, billing_mode=mode)
 
 
 def test_no_term_beyond_the_hosts_end(rin: User, seller: FakeHost) -> None:
     set_listed_until(actor_id=seller.owner.pk, host_id=seller.host.pk, until=clock.now() + timedelta(days=31))
     assert quote_for(rin, seller, billing_mode="reserved", term="month")
-    with pytest.raises(InvalidInput, match="choose a shorter term"):
+    with pytest.raises(InvalidInput, match="Choose a shorter term"):
         quote_for(rin, seller, billing_mode="reserved", term="year")
 
 

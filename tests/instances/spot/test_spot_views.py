@@ -63,7 +63,7 @@ def test_the_outlook_says_who_would_win_and_at_what_price(client: Client, rin: U
     assert "Would wait: others bid more" in text(client, f"{look}?max_price=1"), (
         "an equal one that came earlier stands first"
     )
-    assert "Waits now" in text(client, f"{look}?max_price=2"), "it sits: its minimum run time is not over"
+    assert "Would wait" in text(client, f"{look}?max_price=2"), "it sits: its minimum run time is not over"
     hours.advance(minutes=10)
     assert "Would start now, at $0.50/GPU-hour" in text(client, f"{look}?max_price=2&gpu_count=1"), "three stay free then"
     found = text(client, f"{look}?max_price=2&gpu_count=4")

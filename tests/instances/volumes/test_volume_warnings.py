@@ -55,7 +55,7 @@ def test_a_volume_that_fills_up_is_an_alert_of_the_instance_that_has_it(
     assert queue_alert_mails(now=clock.now()) == 1
     [message] = sent("box")
     assert message.subject == "box: The volume models is almost full"
-    assert "91 % of /mnt/models are used" in message.body
+    assert "/mnt/models is 91% full" in message.body
     assert told("alert.raised")[0]["title"] == "The volume models is almost full"
     assert use(5_000, 950) == 1, "its inodes are another matter"
     assert sorted(Alert.objects.filter(resolved_at=None).values_list("kind", flat=True)) == ["inodes_full"]
