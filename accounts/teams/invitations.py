@@ -108,7 +108,7 @@ def _queue_mail(user: User, member: Membership, secret: str) -> None:
         settings.SITE_URL + reverse("team_join", args=[secret]),
         _("If you don't know the sender, ignore this email. No one else can use this link."),
     ]
-    queue_mail(to=member.email, subject=_("Team invitation"), body="\n\n".join(sentences))
+    queue_mail(to=member.email, subject=_("Invitation to join a team"), body="\n\n".join(sentences))
 
 
 def _refuse_again(same: Q, now: datetime) -> None:

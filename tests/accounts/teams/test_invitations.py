@@ -116,7 +116,7 @@ def test_no_words_or_links_of_the_sender_reach_the_mail(
     secret = invite(alice, new_team(alice, PHISHING[:80]), "bob@example.com").json()["secret"]
     [message] = sent("Invitation")
     subject, body = message.subject, str(message.body)
-    assert subject == "Team invitation"
+    assert subject == "Invitation to join a team"
     assert "evil.example" not in body
     assert "wallet closes:" not in body
     assert "alice@example.com" in body

@@ -316,7 +316,7 @@ def test_a_walk_through_the_pages(client: Client, rin: User, host: FakeHost, sto
     wish = {"name": "mine", "endpoint": store.endpoint, "bucket": BUCKET, **login}
     wrong = client.post("/object-storage/connections/new", {**wish, "secret": "wrong"})
     assert (wrong.status_code, "this access key" in wrong.content.decode()) == (422, True)
-    assert "wrong" not in wrong.content.decode().replace("Something is wrong", ""), "a secret is never sent back"
+    assert "wrong" not in wrong.content.decode().replace("Something went wrong", ""), "a secret is never sent back"
     assert client.post("/object-storage/connections/new", wish).status_code == 302
     connection = Connection.objects.get()
     instance = order_running(rin, host)
