@@ -147,7 +147,7 @@ class Migration(migrations.Migration):
             name='AlertMute',
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk nearly full'), ('inodes_full', 'data disk nearly out of file entries'), ('memory_high', 'memory nearly full'), ('out_of_memory', 'a program was ended for lack of memory'), ('gpu_fault', 'GPU fault')], max_length=13)),
+                ('kind', models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk almost full'), ('inodes_full', 'data disk almost out of inodes'), ('memory_high', 'memory almost full'), ('out_of_memory', 'a program ran out of memory'), ('gpu_fault', 'GPU fault')], max_length=13)),
                 ('created_at', models.DateTimeField(default=common.clock.now)),
                 ('instance', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='alert_mutes', to='instances.instance')),
             ],
@@ -159,7 +159,7 @@ class Migration(migrations.Migration):
             name='Alert',
             fields=[
                 ('id', models.UUIDField(default=common.ids.new_uuid, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk nearly full'), ('inodes_full', 'data disk nearly out of file entries'), ('memory_high', 'memory nearly full'), ('out_of_memory', 'a program was ended for lack of memory'), ('gpu_fault', 'GPU fault')], max_length=13)),
+                ('kind', models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk almost full'), ('inodes_full', 'data disk almost out of inodes'), ('memory_high', 'memory almost full'), ('out_of_memory', 'a program ran out of memory'), ('gpu_fault', 'GPU fault')], max_length=13)),
                 ('key', models.CharField(blank=True, max_length=80)),
                 ('fault_of', models.CharField(blank=True, max_length=10)),
                 ('facts', models.JSONField(default=dict)),

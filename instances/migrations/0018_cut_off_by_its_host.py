@@ -18,11 +18,11 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='alert',
             name='kind',
-            field=models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk nearly full'), ('inodes_full', 'data disk nearly out of file entries'), ('memory_high', 'memory nearly full'), ('out_of_memory', 'a program was ended for lack of memory'), ('gpu_fault', 'GPU fault'), ('path_broken', 'cut off by its host'), ('data_lost', 'disk in trouble on its host')], max_length=13),
+            field=models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk almost full'), ('inodes_full', 'data disk almost out of inodes'), ('memory_high', 'memory almost full'), ('out_of_memory', 'a program ran out of memory'), ('gpu_fault', 'GPU fault'), ('path_broken', 'cut off by its host'), ('data_lost', 'disk problem on the host')], max_length=13),
         ),
         migrations.AlterField(
             model_name='alertmute',
             name='kind',
-            field=models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk nearly full'), ('inodes_full', 'data disk nearly out of file entries'), ('memory_high', 'memory nearly full'), ('out_of_memory', 'a program was ended for lack of memory'), ('gpu_fault', 'GPU fault'), ('path_broken', 'cut off by its host'), ('data_lost', 'disk in trouble on its host')], max_length=13),
+            field=models.CharField(choices=[('gpu_idle', 'GPUs idle'), ('disk_full', 'data disk almost full'), ('inodes_full', 'data disk almost out of inodes'), ('memory_high', 'memory almost full'), ('out_of_memory', 'a program ran out of memory'), ('gpu_fault', 'GPU fault'), ('path_broken', 'cut off by its host'), ('data_lost', 'disk problem on the host')], max_length=13),
         ),
     ]
