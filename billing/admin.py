@@ -27,7 +27,7 @@ class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
     """Form that never edits a wallet; saving it with an amount grants credit by a posting."""
 
     amount = PlainDecimalField(
-        label=_("Grant credit"),
+        label=_("Add credit"),
         min_value=0,
         max_digits=14,
         decimal_places=6,
@@ -44,7 +44,7 @@ class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("amount") and not cleaned.get("memo"):
-            self.add_error("memo", _("Say why the credit is granted; the renter reads it on the statement."))
+            self.add_error("memo", _("Enter a reason. The renter sees it on the statement."))
         return cleaned
 
 
@@ -76,9 +76,9 @@ class WalletAdmin(ReadOnlyAdmin):
                 reason=form.cleaned_data["memo"],
             )
             if grant.state == Grant.State.PENDING:
-                messages.warning(request, _("This grant needs to be confirmed by a second member of staff: see Grants."))
+                messages.warning(request, _("A second staff member must confirm this grant. See Grants."))
             else:
-                messages.success(request, _("Credit granted."))
+                messages.success(request, _("Credit added."))
 
     @staticmethod
     def _grants(obj: Model | None) -> bool:

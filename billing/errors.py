@@ -7,21 +7,24 @@ from django.utils.translation import gettext_noop as _
 from common.errors import DomainError, TooOften
 from common.money import format_money
 
-TOO_LITTLE: Final = _("This needs %(needed)s; the wallet can spend %(spendable)s.")
+# Rows written before the sentence changed still hold this one; see instances/core/event_messages.py.
+TOO_LITTLE_BEFORE: Final = _("This needs %(needed)s; the wallet can spend %(spendable)s.")
+TOO_LITTLE: Final = _("You need %(needed)s; available: %(spendable)s.")
 
 GIFTS_STAY: Final = _("You can transfer at most %(most)s. Coupons and account credit can't be transferred.")
-COMMITTED: Final = _("You can transfer at most %(most)s. The rest covers your reserved terms that are charged by the hour.")
+COMMITTED: Final = _("You can transfer at most %(most)s. The rest covers reserved terms that you pay by the hour.")
 OWES: Final = _(
-    "Your account owes money, or one that shares your card or payout account does. "
-    "Top up that account to repay it; you can order again once nothing is owed. "
-    "If a stranger entered your payout account before you did, the first payout that arrives there lifts this."
+    "Your account has an unpaid debt, or one that shares your card or payout account does. Top up "
+    "that account to repay it; you can order again once the debt is cleared. If a stranger entered "
+    "your payout account before you did, the first payout to reach you there removes this "
+    "restriction."
 )
 
 
 class InsufficientFunds(DomainError):
     code = "insufficient_funds"
     status = 402
-    title = "The wallet does not hold enough spendable money"
+    title = "The wallet doesn't have enough available funds"
 
 
 def too_little(needed_micros: int, spendable_micros: int) -> InsufficientFunds:
@@ -36,7 +39,7 @@ class OwesMoney(InsufficientFunds):
     """
 
     code = "debt_unpaid"
-    title = "What is owed is paid first"
+    title = "An unpaid debt must be repaid first"
 
 
 def owes_money() -> OwesMoney:
@@ -48,13 +51,13 @@ class NoOpenHold(DomainError):
 
     code = "no_open_hold"
     status = 409
-    title = "No money is held for this"
+    title = "There is no hold for this"
 
 
 class LedgerIsAppendOnly(DomainError):
     code = "ledger_append_only"
     status = 409
-    title = "Rows of the ledger are never changed or deleted"
+    title = "Ledger rows can't be changed or deleted"
 
 
 class StillMetered(DomainError):
@@ -70,7 +73,7 @@ class PaymentsOff(DomainError):
 
     code = "payments_off"
     status = 409
-    title = "This market takes no card payments"
+    title = "Card payments aren't available"
 
 
 class StripeUnreachable(DomainError):
@@ -81,7 +84,7 @@ class StripeUnreachable(DomainError):
 
     code = "stripe_unreachable"
     status = 503
-    title = "The payment service does not answer; try again in a minute"
+    title = "The payment service isn't responding; try again in a minute"
 
 
 class StripeRefused(DomainError):
@@ -89,7 +92,7 @@ class StripeRefused(DomainError):
 
     code = "stripe_refused"
     status = 409
-    title = "The payment service refused"
+    title = "The payment service declined the request"
 
 
 class CardRefused(DomainError):
@@ -97,19 +100,19 @@ class CardRefused(DomainError):
 
     code = "card_refused"
     status = 409
-    title = "The card was refused"
+    title = "The card was declined"
 
 
 class RefundRefused(DomainError):
     code = "refund_refused"
     status = 409
-    title = "This cannot be refunded"
+    title = "This can't be refunded"
 
 
 class NoSavedCard(DomainError):
     code = "no_saved_card"
     status = 409
-    title = "No card is saved"
+    title = "No saved card"
 
 
 class PayoutAccountWaits(DomainError):
@@ -120,18 +123,18 @@ class PayoutAccountWaits(DomainError):
 
     code = "payout_account_waits"
     status = 409
-    title = "The payout account is new: payouts to it begin some days after it was named"
+    title = "The payout account is new: payouts to it start a few days after it was added"
 
 
 class TooManyCodes(TooOften):
     code = "too_many_codes"
-    title = "Too many codes that were none: wait before you try another"
+    title = "Too many invalid codes: wait before you try another"
 
 
 class NoPayoutAccount(DomainError):
     code = "no_payout_account"
     status = 409
-    title = "Nobody knows where to pay to yet"
+    title = "No payout account was added yet"
 
 
 class PayoutsFrozen(DomainError):
@@ -148,7 +151,7 @@ class PayoutAccountUnfinished(DomainError):
 
     code = "payout_account_unfinished"
     status = 409
-    title = "Stripe cannot pay this account yet"
+    title = "Stripe can't pay this account yet"
 
 
 class PayoutUnderWay(DomainError):
@@ -156,7 +159,7 @@ class PayoutUnderWay(DomainError):
 
     code = "payout_under_way"
     status = 409
-    title = "A payout is under way already"
+    title = "A payout is already in progress"
 
 
 class NotPayable(DomainError):
@@ -164,13 +167,13 @@ class NotPayable(DomainError):
 
     code = "not_payable"
     status = 409
-    title = "So much cannot be paid out now"
+    title = "This amount isn't available to pay out"
 
 
 class CouponUnknown(DomainError):
     code = "coupon_unknown"
     status = 404
-    title = "There is no such coupon code"
+    title = "This coupon code doesn't exist"
 
 
 class CouponWithdrawn(DomainError):
@@ -188,38 +191,38 @@ class CouponExpired(DomainError):
 class CouponRedeemed(DomainError):
     code = "coupon_redeemed"
     status = 409
-    title = "You have redeemed this code as often as one person may"
+    title = "You've reached the limit per person for this code"
 
 
 class CouponGone(DomainError):
     code = "coupon_gone"
     status = 409
-    title = "This code has been redeemed as often as it was given out"
+    title = "This code has been fully redeemed"
 
 
 class AlreadyCorrected(DomainError):
     code = "already_corrected"
     status = 409
-    title = "This invoice is corrected already"
+    title = "This invoice was already corrected"
 
 
 class BudgetExceeded(InsufficientFunds):
     """Raised when the wallet could pay but a hard budget does not allow it."""
 
     code = "budget_exceeded"
-    title = "A budget does not allow it"
+    title = "This would exceed a budget"
 
 
 class BudgetExists(DomainError):
     code = "budget_exists"
     status = 409
-    title = "There is such a budget already: change it"
+    title = "This budget already exists: change its limit instead"
 
 
 class NotTransferable(DomainError):
     code = "not_transferable"
     status = 409
-    title = "This money cannot be passed on"
+    title = "These funds can't be transferred"
 
 
 class GrantRefused(DomainError):
@@ -227,4 +230,4 @@ class GrantRefused(DomainError):
 
     code = "grant_refused"
     status = 409
-    title = "This grant cannot be settled like that"
+    title = "This grant can't be processed like that"

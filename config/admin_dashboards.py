@@ -31,7 +31,7 @@ def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, 
     hosts, incidents, findings = list(all_hosts()), list(open_incidents()), ledger_findings()
     figures = [
         *_supply(hosts, reverse("admin:marketplace_host_changelist")),
-        _figure(_("Payouts to send by bank"), payouts_to_send(), reverse("admin:billing_payout_changelist")),
+        _figure(_("Payouts awaiting bank transfer"), payouts_to_send(), reverse("admin:billing_payout_changelist")),
         _figure(_("Open incidents"), len(incidents), reverse("admin:marketplace_incident_changelist")),
         _figure(_("Ledger"), _ledger_verdict(findings), reverse("admin:billing_posting_changelist"), _("checked just now")),
     ]
@@ -42,8 +42,8 @@ def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, 
         **context,
         "figures": figures,
         "table": table,
-        "table_title": _("What needs a person"),
-        "empty": _("Nothing: no open incident, and the ledger adds up."),
+        "table_title": _("Needs attention"),
+        "empty": _("All clear: no open incidents, and the ledger is consistent."),
     }
 
 
@@ -55,21 +55,21 @@ def host_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, A
         *_supply(list(hosts_of(owner.pk)), reverse("host_panel:marketplace_host_changelist")),
         _figure(_("Earned"), _money(payable.balance_micros), booked, _balance_note(payable)),
         _figure(
-            _("Accruing now"),
+            _("Accruing"),
             _money(accrued_earnings(owner_id=owner.pk, now=now)),
             booked,
-            _("posted when the hour is full or the use ends"),
+            _("posted every full hour, and when usage ends"),
         ),
-        _figure(_("Can be paid out"), _money(payable.payable_micros), reverse("payouts"), _("matured, less the reserve")),
-        _figure(_("On its way"), _money(payable.under_way_micros), payouts),
+        _figure(_("Can be paid out"), _money(payable.payable_micros), reverse("payouts"), _("settled, minus the reserve")),
+        _figure(_("In progress"), _money(payable.under_way_micros), payouts),
     ]
-    headers = [_("Day"), _("Renters paid"), _("Given back"), _("Platform fee"), _("You earned")]
+    headers = [_("Day"), _("Renters paid"), _("Refunds"), _("Platform fee"), _("Your earnings")]
     return {
         **context,
         "figures": figures,
         "table": {"headers": headers, "rows": _earning_rows(owner.pk, now.date())},
         "table_title": _("Earnings by day"),
-        "empty": _("Nothing earned in 30 days. Enrol a host and set a price: renters find it within seconds."),
+        "empty": _("No earnings in 30 days. Add a host and set a price; renters can find it within seconds."),
     }
 
 
@@ -88,7 +88,7 @@ def _earning_rows(owner_id: UUID, today: date) -> list[list[str]]:
 
 
 def _balance_note(payable: Payable) -> str:
-    return _("below zero: later earnings fill it first") if payable.owed_micros else _("after the platform fee")
+    return _("negative: future earnings cover this first") if payable.owed_micros else _("after the platform fee")
 
 
 def _supply(hosts: Sequence[Any], href: str) -> list[dict[str, object]]:
@@ -102,7 +102,7 @@ def _supply(hosts: Sequence[Any], href: str) -> list[dict[str, object]]:
 
 
 def _ledger_verdict(findings: Sequence[Finding]) -> str:
-    return _("{count} findings").format(count=len(findings)) if findings else _("adds up")
+    return _("{count} findings").format(count=len(findings)) if findings else _("consistent")
 
 
 def _figure(title: str, value: object, href: str, note: str = "") -> dict[str, object]:

@@ -23,12 +23,17 @@ class Guide:
 
 
 GUIDES = (
-    Guide("first-rent", _("Rent your first GPU"), _("From the market to a shell, in five steps."), "rocket"),
+    Guide("first-rent", _("Rent your first GPU"), _("From the market to a shell in five steps."), "rocket"),
     Guide("connect", _("Connect: SSH, JupyterLab, TensorBoard"), _("Log in, copy files, open notebooks."), "terminal-2"),
-    Guide("billing", _("What is charged, and when"), _("Holds, seconds, statement lines, worked out."), "receipt-2"),
-    Guide("stop-and-data", _("Stop, start, release: what is kept"), _("Disks, GPUs and the 30 days."), "database"),
-    Guide("hosting", _("Offer your GPUs"), _("Enrol a host with one command and set prices."), "server-2"),
-    Guide("webhooks", _("Be told: webhooks"), _("Signed messages to your programs, and how to check them."), "world"),
+    Guide(
+        "billing",
+        _("What you pay for, and when"),
+        _("Holds, per-second billing and statement entries, explained."),
+        "receipt-2",
+    ),
+    Guide("stop-and-data", _("Stop, start, release: what is kept"), _("Disks, GPUs and 30-day retention."), "database"),
+    Guide("hosting", _("Rent out your GPUs"), _("Add a host with one command and set prices."), "server-2"),
+    Guide("webhooks", _("Webhooks"), _("Signed event messages, and how to verify them."), "world"),
     Guide("api", _("Automate with the API"), _("Tokens, idempotency keys, dry runs, errors."), "code"),
 )
 

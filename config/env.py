@@ -44,7 +44,7 @@ def read_currency(name: str, default: str) -> str:
     """Read a currency code of ISO 4217."""
     code = read_text(name, default).upper()
     if code not in ISO_4217:
-        raise ImproperlyConfigured(f"{name} must be a code of ISO 4217, such as USD or CNY, not {code!r}.")
+        raise ImproperlyConfigured(f"{name} must be an ISO 4217 code, such as USD or CNY, not {code!r}.")
     return code
 
 
@@ -117,10 +117,10 @@ def read_webhook_secrets(name: str, *, needed: bool) -> list[str]:
     """
     secrets = [part.strip() for part in read_secret(name, "").split(",") if part.strip()]
     if needed and not secrets:
-        raise ImproperlyConfigured(f"Set {name} too: only signed messages of Stripe are believed.")
+        raise ImproperlyConfigured(f"Set {name} too: only signed Stripe messages are trusted.")
     wrong = [secret for secret in secrets if not secret.startswith("whsec_")]
     if wrong or len(secrets) > _MOST_WEBHOOK_SECRETS:
-        raise ImproperlyConfigured(f"{name} must be one to four secrets (whsec_…), divided by commas.")
+        raise ImproperlyConfigured(f"{name} must be one to four secrets (whsec_…), separated by commas.")
     return secrets
 
 

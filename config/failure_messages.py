@@ -18,85 +18,95 @@ class Fault:
 
 # By the failure code of the instance.
 FAILURES: dict[str, Fault] = {
-    "image_missing": Fault(_("The image could not be found."), _("Choose another image, or tell the operator.")),
+    "image_missing": Fault(_("The image wasn't found."), _("Choose another image, or contact support.")),
     "image_private": Fault(
-        _("The registry does not let this image be read."),
-        _("Save a login that may read it under My images, then rent again."),
+        _("The registry denied access to this image."),
+        _("Save a login with read access under My images, then rent again."),
     ),
     "image_wrong_architecture": Fault(
-        _("The image is made for another kind of processor."), _("Choose one that is built for this host's.")
+        _("The image is built for another processor architecture."), _("Choose an image built for this host's architecture.")
     ),
     "image_too_large": Fault(
-        _("The host's disk has no room for the image."), _("Choose a host with more free disk, or a smaller image.")
+        _("The host doesn't have enough disk space for the image."),
+        _("Choose a host with more free disk space, or a smaller image."),
     ),
     "image_needs_cuda": Fault(
-        _("The image needs a newer CUDA than this host has."), _("Choose an offer with that CUDA or a newer one.")
+        _("The image needs a newer CUDA version than this host supports."),
+        _("Choose an offer with this or a later CUDA version."),
     ),
-    "registry_silent": Fault(_("The host could not reach the image's registry."), _("Try again later, or rent elsewhere.")),
+    "registry_silent": Fault(
+        _("The host couldn't reach the image registry."), _("Try again later, or rent on another host.")
+    ),
     "registry_busy": Fault(
-        _("The registry has had too many questions."),
-        _("Try again later; a saved login raises the limit of most registries."),
+        _("The registry's rate limit was reached."),
+        _("Try again later. With a saved login, most registries allow more requests."),
     ),
     "program_ended": Fault(
-        _("The image's own program ended at once."),
-        _("Use an image whose program goes on, such as a server or a shell, or one of the market's own."),
+        _("The image's program exited immediately."),
+        _("Use an image whose program keeps running, such as a server or a shell, or one of Berth's images."),
     ),
     "image_pull_timeout": Fault(
-        _("Loading the image took too long."), _("The host's network is slow. Release this instance and rent elsewhere.")
+        _("Pulling the image took too long."),
+        _("The host's network is slow. Release this instance and rent on another host."),
     ),
-    "create_failed": Fault(_("The host could not make the container."), _("Release this instance and rent elsewhere.")),
+    "create_failed": Fault(
+        _("The host couldn't create the container."), _("Release this instance and rent on another host.")
+    ),
     "start_failed": Fault(
-        _("The container could not be started."),
-        _("Try to start it again, or re-image it: the data disk is kept."),
+        _("The container couldn't be started."),
+        _("Start it again, or change the image; the data disk is kept."),
     ),
     "gpu_not_visible": Fault(
-        _("A GPU that you rented was not visible inside."), _("Release this instance and rent elsewhere.")
+        _("One of the rented GPUs wasn't visible in the instance."), _("Release this instance and rent on another host.")
     ),
     "ssh_silent": Fault(
-        _("SSH did not answer inside the instance."), _("Try to start it again, or re-image it: the data disk is kept.")
+        _("SSH in the instance didn't respond."), _("Start it again, or change the image; the data disk is kept.")
     ),
     "gpu_conflict": Fault(
-        _("One of the GPUs was in use by something else."), _("Release this instance and rent elsewhere.")
+        _("One of the GPUs was in use by another program."), _("Release this instance and rent on another host.")
     ),
     "gpu_lost": Fault(
-        _("One of its GPUs has fallen off the bus: the host cannot reach it any more."),
-        _("Your data is kept. Start it again on other GPUs of this host, or move it to another one."),
+        _("A GPU is unavailable: the host lost its PCIe connection (fell off the bus)."),
+        _("Your data is kept. Start the instance again on other GPUs of this host, or migrate it to another host."),
     ),
     "system_disk_full": Fault(
-        _("Its system disk is full."), _("Start it again, delete what you don't need, and keep data in /data.")
+        _("The system disk is full."), _("Start it again, delete what you don't need, and keep data in /data.")
     ),
-    "disk_full": Fault(_("The host's disk is full."), _("Release this instance and rent elsewhere.")),
-    "exited": Fault(_("The container ended by itself."), _("Its main process stopped. You can start it again.")),
+    "disk_full": Fault(_("The host's disk is full."), _("Release this instance and rent on another host.")),
+    "exited": Fault(_("The container exited."), _("The main process exited. You can start the instance again.")),
     "out_of_memory": Fault(
-        _("It needed more memory than it had and was ended."), _("Start it again with smaller batches, or rent more GPUs.")
+        _("It ran out of memory and was stopped."), _("Start it again and use smaller batches, or rent more GPUs.")
     ),
     "host_written_off": Fault(
-        _("Its host did not come back and was written off: that is the host's fault."),
-        _("Nothing is charged for the time since its last report. Rent the like elsewhere."),
+        _("The host didn't recover and was written off. This is the host's fault."),
+        _("Time since the host's last report isn't charged. Rent a similar instance elsewhere."),
     ),
-    "removed": Fault(_("The container was removed on its host."), _("Start it again, or rent elsewhere.")),
-    "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
-    "killed": Fault(_("Someone stopped the instance on its host."), _("You can start it again.")),
-    "engine_restarted": Fault(_("The host's container engine was restarted while it ran."), _("You can start it again.")),
+    "removed": Fault(_("The container was removed on its host."), _("Start it again, or rent on another host.")),
+    "host_restarted": Fault(_("The host restarted while the instance was running."), _("You can start the instance again.")),
+    "killed": Fault(_("Someone stopped the instance on its host."), _("You can start the instance again.")),
+    "engine_restarted": Fault(
+        _("The host's container engine restarted while the instance was running."), _("You can start the instance again.")
+    ),
     "port_taken": Fault(
-        _("Other programs on the host have taken its ports."), _("The host's owner has to look at it. Rent elsewhere.")
+        _("The instance's ports are used by other programs on the host."),
+        _("The host owner needs to fix this. Rent on another host."),
     ),
     "path_broken": Fault(
-        _("Something on the host keeps connections out."),
-        _("The operator was told. You can start it again, or rent elsewhere."),
+        _("A change on the host blocks incoming connections."),
+        _("We've been notified. You can start the instance again, or rent on another host."),
     ),
     "data_disk_missing": Fault(
-        _("The host does not find its data disk. Nothing was overwritten, and the disk costs nothing meanwhile."),
-        _("The operator was told. Start it again once the disk is back, or restore a snapshot."),
+        _("The host can't find the data disk. Nothing was overwritten, and the disk isn't charged meanwhile."),
+        _("We've been notified. Start the instance again once the disk is back, or restore a snapshot."),
     ),
     "volume_missing": Fault(
-        _("The host does not find a volume or data set that it mounts. Nothing was overwritten."),
-        _("The operator was told. Start it again once the volume is back, or detach the volume."),
+        _("The host can't find a volume or dataset that the instance mounts. Nothing was overwritten."),
+        _("We've been notified. Start the instance again once the volume is back, or detach it."),
     ),
     "gone_since_backup": Fault(
-        _("The market was restored from a backup, and after that backup this instance was released or moved elsewhere."),
-        _("Release it here. If you miss data, tell the operator, who sees what its hosts still hold."),
+        _("Berth was restored from a backup, and this instance had been released or migrated after that backup."),
+        _("Release the instance. If you need its data, contact support; we can see what is still on the hosts."),
     ),
-    "root_lost": Fault(_("The host has lost the instance's system disk."), _("Re-image it: the data disk is kept.")),
+    "root_lost": Fault(_("The host lost the instance's system disk."), _("Change the image; the data disk is kept.")),
 }
-UNKNOWN_FAILURE = Fault(_("It failed."), _("Look at what happened below; if it stays so, tell the operator."))
+UNKNOWN_FAILURE = Fault(_("The instance failed."), _("See the activity below. If this continues, contact support."))

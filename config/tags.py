@@ -74,25 +74,25 @@ _COLORS = {
     "deleting": "orange",
 }
 _KINDS: dict[str, str | Promise] = {
-    "charge": _("use"),
+    "charge": _("usage"),
     "host_share": _("your share"),
     "platform_fee": _("platform fee"),
-    "credit": _("credit added"),
+    "credit": _("account credit"),
     "funding": _("funding"),
-    "refund": _("given back"),
+    "refund": _("refund"),
     "top_up": _("top-up"),
     "card_refund": _("refund to the card"),
     "dispute": _("dispute"),
     "coupon": _("coupon"),
     "bonus": _("used bonus of a refunded top-up"),
     "prepaid": _("reserved term"),
-    "exit_fee": _("early end of a term"),
+    "exit_fee": _("early termination"),
     "transfer": _("transfer"),
     "payout": _("payout"),
     "loss": _("loss"),
 }
 _DOING: dict[str, str | Promise] = {
-    "requested": _("Waiting for the host to take the order"),
+    "requested": _("Waiting for the host to accept the order"),
     "provisioning": _("The host is preparing your instance"),
     "starting": _("Starting"),
     "restarting": _("Restarting"),
@@ -103,8 +103,8 @@ _DOING: dict[str, str | Promise] = {
 _QUOTE_WORDS: dict[str, str | Promise] = {
     "Data disk": _("Data disk"),
     "System disk": _("System disk"),
-    "Data disk above the free quota": _("Data disk above the free quota"),
-    "Early end of the reserved term": _("Early end of the reserved term"),
+    "Data disk above the free quota": _("Data disk above the free allowance"),
+    "Early end of the reserved term": _("Early termination"),
     "GPU-hour": _("GPU-hours"),
     "GB-day": _("GB-days"),
 }
@@ -178,7 +178,7 @@ def gpu_name(slug: str) -> str:
 @register.filter
 def as_percent(ppm: int) -> str:
     """Format millionths as a percentage, rounded down to hundredths: 99.996 is not 100."""
-    return f"{ppm // 10_000}.{ppm // 100 % 100:02d} %"
+    return f"{ppm // 10_000}.{ppm // 100 % 100:02d}%"
 
 
 @register.filter

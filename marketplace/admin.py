@@ -98,7 +98,7 @@ class SelfTestInline(ReadOnlyInline):
     readonly_fields = fields
     per_page = 5
 
-    @admin.display(description=_("to mend"))
+    @admin.display(description=_("action needed"))
     def to_mend(self, row: SelfTest) -> str:
         found = [check for check in row.checks if check["needed"] and not check["passed"]]
         lines = ((f"{title_of(check['id'])}: {host_says(check['actual'])} {remedy_of(check)}",) for check in found)
@@ -114,7 +114,7 @@ class HostAdmin(ReadOnlyAdmin):
     inlines = (GpuInline, SelfTestInline, HostEventInline)
     actions = ("freeze", "unfreeze", "revoke", "retire", "refuse", "restore")
 
-    @admin.action(description=_("Freeze: its agent only reports"))
+    @admin.action(description=_("Freeze: the agent only reports"))
     def freeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: freeze_host(host_id=host.pk, reason="by staff", actor=actor))
 
@@ -122,11 +122,11 @@ class HostAdmin(ReadOnlyAdmin):
     def unfreeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: unfreeze_host(host_id=host.pk, reason="by staff", actor=actor))
 
-    @admin.action(description=_("Revoke the agent's key: it is refused until the host is enrolled anew"))
+    @admin.action(description=_("Revoke the agent's key until the host is added again"))
     def revoke(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: revoke_agent(host_id=host.pk, actor=actor))
 
-    @admin.action(description=_("Retire for good"))
+    @admin.action(description=_("Retire permanently"))
     def retire(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: retire_host(host_id=host.pk, reason="by staff", actor=actor))
 
@@ -134,7 +134,7 @@ class HostAdmin(ReadOnlyAdmin):
     def refuse(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: refuse_verification(host_id=host.pk, reason="by staff", actor=actor))
 
-    @admin.action(description=_("Take the refusal of verification back"))
+    @admin.action(description=_("Allow verification again"))
     def restore(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: restore_verification(host_id=host.pk, now=clock.now(), actor=actor))
 
@@ -213,7 +213,7 @@ class OwnHostAdmin(OwnRowsAdmin):
         offers = row.offers.all()
         return f"{sum(offer.gpu_free for offer in offers)} / {sum(offer.gpu_total for offer in offers)}"
 
-    @admin.action(description=_("Run the self-test"))
+    @admin.action(description=_("Run self-test"))
     def test(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         for host in rows:
             try:
@@ -223,11 +223,11 @@ class OwnHostAdmin(OwnRowsAdmin):
             else:
                 messages.success(request, host.name)
 
-    @admin.action(description=_("Drain: no new rents, running ones go on"))
+    @admin.action(description=_("Pause new rentals; running instances continue"))
     def drain(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._set(request, rows, draining=True)
 
-    @admin.action(description=_("Reopen to new rents"))
+    @admin.action(description=_("Resume rentals"))
     def reopen(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._set(request, rows, draining=False)
 
@@ -272,7 +272,7 @@ class OwnOfferAdmin(OwnRowsAdmin):
 
 class JoinTokenForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     price = PlainDecimalField(
-        label=_("First price per GPU-hour"),
+        label=_("Initial price per GPU-hour"),
         min_value=0,
         max_digits=12,
         decimal_places=6,
@@ -310,7 +310,7 @@ class OwnJoinTokenAdmin(OwnRowsAdmin):
         )
         obj.__dict__.update(token.__dict__)
         command = enrol_command(settings.SITE_URL, secret)
-        text = _("Type this on the machine within 15 minutes; it is shown once:")
+        text = _("Run this on the machine within 15 minutes. It is shown only once:")
         messages.success(request, format_html("{} <code>{}</code>", text, command))
 
     def response_add(self, request: HttpRequest, obj: JoinToken, post_url_continue: str | None = None) -> HttpResponse:

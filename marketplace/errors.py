@@ -8,19 +8,19 @@ from common.errors import DomainError, FieldError
 class GpuTaken(DomainError):
     code = "gpu_taken"
     status = 409
-    title = "The GPUs were taken by someone else"
+    title = "The GPUs were rented by someone else"
 
 
 class PriceChanged(DomainError):
     code = "price_changed"
     status = 409
-    title = "The offer's price or shape has changed"
+    title = "The offer's price or specs have changed"
 
 
 class OfferClosed(DomainError):
     code = "offer_closed"
     status = 409
-    title = "The offer is not open for new rents"
+    title = "The offer isn't open for new rentals"
 
 
 class GpuClaimed(DomainError):
@@ -32,19 +32,19 @@ class GpuClaimed(DomainError):
 class JoinTokenRefused(DomainError):
     code = "join_token_refused"
     status = 403
-    title = "The join token is not valid"
+    title = "The join token isn't valid"
 
 
 class SimulationRefused(DomainError):
     code = "simulation_refused"
     status = 403
-    title = "This market takes no simulated hosts or GPUs"
+    title = "Simulated hosts and GPUs aren't allowed here"
 
 
 class NoWayIn(DomainError):
     code = "no_way_in"
     status = 403
-    title = "This market takes no hosts behind NAT"
+    title = "Hosts behind NAT aren't supported here"
 
 
 class NotHostOwner(DomainError):
@@ -62,7 +62,7 @@ class HostInUse(DomainError):
 class HostStillReports(DomainError):
     code = "host_still_reports"
     status = 409
-    title = "The host is not dead"
+    title = "The host is still reporting"
 
 
 class SearchSyntaxError(DomainError):
@@ -72,7 +72,7 @@ class SearchSyntaxError(DomainError):
     """
 
     code = "search_syntax"
-    title = "The search line cannot be read"
+    title = "Invalid search query"
 
     def __init__(self, detail: str, *, position: int, hint: str, choices: Sequence[str] = ()) -> None:
         wrong = FieldError("q", self.code, f"{detail} {hint}".strip())
@@ -85,16 +85,16 @@ class SearchSyntaxError(DomainError):
 class TooManySearches(DomainError):
     code = "too_many"
     status = 409
-    title = "The limit of this account is reached"
+    title = "This account's limit was reached"
 
 
 class SearchNameTaken(DomainError):
     code = "search_name_taken"
     status = 409
-    title = "A saved search has this name already"
+    title = "A saved search with this name already exists"
 
 
 class HostNotOnline(DomainError):
     code = "host_not_online"
     status = 409
-    title = "The host does not report now"
+    title = "The host isn't reporting"

@@ -15,7 +15,7 @@ class Refused(DomainError):
 class Unsigned(Refused):
     code = "unsigned"
     status = 401
-    title = "The message bears no signature"
+    title = "The message has no signature"
     by_stranger = True
 
 
@@ -29,7 +29,7 @@ class Forged(Refused):
 class UnknownHost(Refused):
     code = "unknown_host"
     status = 401
-    title = "No agent of this host is enrolled here"
+    title = "This host has no registered agent"
     by_stranger = True
 
 
@@ -56,31 +56,31 @@ class TooLarge(Refused):
 class Malformed(Refused):
     code = "malformed"
     status = 400
-    title = "The message cannot be read"
+    title = "The message can't be parsed"
 
 
 class NoCommonVersion(Refused):
     code = "version_mismatch"
     status = 426
-    title = "No protocol version in common"
+    title = "No common protocol version"
 
 
 class Replayed(Refused):
     code = "replayed"
     status = 409
-    title = "A message with this or a higher sequence number has already been taken"
+    title = "A message with this or a higher sequence number was already accepted"
 
 
 class Superseded(Refused):
     code = "superseded"
     status = 409
-    title = "A later start of this agent has taken over"
+    title = "A newer start of this agent has taken over"
 
 
 class TooManySpeedTests(Refused):
     code = "too_many_speed_tests"
     status = 429
-    title = "This host has had its share of speed tests for now"
+    title = "Too many speed tests for this host"
 
 
 class TwoAgents(Refused):
@@ -92,10 +92,10 @@ class TwoAgents(Refused):
 class WrongMethod(DomainError):
     code = "method_not_allowed"
     status = 405
-    title = "This address is asked in another way"
+    title = "This method isn't allowed here"
 
 
 class Unavailable(DomainError):
     code = "unavailable"
     status = 503
-    title = "The database cannot be reached; try again"
+    title = "The database is unavailable; try again"

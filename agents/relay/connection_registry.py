@@ -39,7 +39,7 @@ class DialError(Exception):
 class NotLinked(DialError):
     """The host's agent has no link at the moment."""
 
-    code, detail = "host_away", "The host is not connected at the moment."
+    code, detail = "host_away", "The host isn't connected right now."
 
 
 class DialTimeout(DialError):

@@ -152,7 +152,7 @@ async def _part(end: SocketEnd, head: Head, first: int, last: str, *, carried: C
     final = min(int(last), size - 1) if last else size - 1
     found = await _ask(end, first, final - first + 1)
     if found.tag != head.tag:
-        raise Refused("changed", "The file was changed in this moment. Try again.")
+        raise Refused("changed", "The file just changed. Try again.")
     return carried(206, head.headers(first, final))
 
 
@@ -193,7 +193,7 @@ async def _word(end: SocketEnd) -> dict[str, Any]:
     while True:
         frame = await end.take()
         if frame is None:
-            raise ConnectionError("The host is not connected at the moment.")
+            raise ConnectionError("The host isn't connected right now.")
         if isinstance(frame, str):
             return words_of(frame)
 

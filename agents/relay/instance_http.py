@@ -191,7 +191,7 @@ async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Respon
                 has_body = message.get("more_body", False)
             await upstream.say(h11.EndOfMessage())
     except h11.LocalProtocolError as error:
-        raise Broken("The request is not one that can be passed on.") from error
+        raise Broken("This request can't be forwarded.") from error
     while not isinstance(event := await upstream.hear(), h11.Response):
         if not isinstance(event, h11.InformationalResponse):
             raise Broken

@@ -204,7 +204,7 @@ def budget_of(*, owner_id: UUID, budget_id: UUID) -> Budget:
     """
     budget = budgets_of(owner_id=owner_id).filter(pk=budget_id).first()
     if budget is None:
-        raise NotFound("There is no such budget.")
+        raise NotFound("This budget doesn't exist.")
     return budget
 
 

@@ -47,7 +47,7 @@ def create_budget(
     _check_limit(limit_micros)
     with use_case():
         if budgets_of(owner_id=owner_id).count() >= BUDGETS_AT_MOST:
-            raise InvalidInput(f"One person sets at most {BUDGETS_AT_MOST} budgets.")
+            raise InvalidInput(f"You can have at most {BUDGETS_AT_MOST} budgets.")
         same = Budget.objects.filter(owner_id=owner_id, scope=scope, subject_id=subject_id, period=period)
         if same.exists():
             raise BudgetExists
@@ -196,19 +196,19 @@ def _locked(owner_id: UUID, budget_id: UUID) -> Budget:
     found = budgets_of(owner_id=owner_id).filter(pk=budget_id).select_for_update(of=("self",), no_key=True).order_by("pk")
     budget = found.first()
     if budget is None:
-        raise NotFound("There is no such budget.")
+        raise NotFound("This budget doesn't exist.")
     return budget
 
 
 def _check_limit(limit_micros: int) -> None:
     if limit_micros <= 0:
-        raise InvalidInput("A budget is more than zero.", errors=[FieldError("limit", "invalid", "More than zero.")])
+        raise InvalidInput("A budget must be more than zero.", errors=[FieldError("limit", "invalid", "More than zero.")])
 
 
 def _exceeded(budget: Budget, bound_micros: int, needed_micros: int) -> BudgetExceeded:
     left = format_money(max(0, budget.limit_micros - bound_micros))
     return BudgetExceeded(
-        f"This needs {format_money(needed_micros)}; the budget “{budget.name}” has {left} left.",
+        f"You need {format_money(needed_micros)}; the budget “{budget.name}” has {left} left.",
         needed=format_money(needed_micros),
         left=left,
         limit=format_money(budget.limit_micros),

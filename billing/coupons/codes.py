@@ -104,7 +104,7 @@ def set_code_active(*, code_id: UUID, active: bool, actor: str) -> None:
         code = CouponCode.objects.select_for_update(of=("self",), no_key=True).get(pk=code_id)
         if active and code.waits:
             if code.created_by == actor:
-                raise GrantRefused("Somebody else of the staff has to put this code in use.")
+                raise GrantRefused("Another staff member has to activate this code.")
             code.waits, code.confirmed_by = False, actor
         code.active = active
         code.save(update_fields=["active", "waits", "confirmed_by"])
@@ -222,7 +222,7 @@ def _locked_code(text: str) -> CouponCode:
     rows = CouponCode.objects.select_for_update(of=("self",), no_key=True)
     found = rows.filter(Q(code__iexact=text.strip())).first()
     if found is None:
-        raise CouponUnknown("There is no such coupon code. Check it letter by letter.")
+        raise CouponUnknown("This coupon code doesn't exist. Check each character.")
     return found
 
 

@@ -67,14 +67,14 @@ def correct_invoice(*, invoice_id: UUID, reason: str, actor: str, reissue: bool)
     Each invoice is corrected once; a reissued one can be corrected in turn. No money is moved.
     """
     if not reason.strip():
-        raise InvalidInput("Say why the invoice is corrected; it stands on the credit note.")
+        raise InvalidInput("Enter a reason for the correction; it appears on the credit note.")
     with use_case():
         series = _locked_series()
         wrong = Invoice.objects.filter(pk=invoice_id, kind=Invoice.Kind.INVOICE).first()
         if wrong is None:
-            raise NotFound("There is no such invoice.")
+            raise NotFound("This invoice doesn't exist.")
         if wrong.corrections.exists():
-            raise AlreadyCorrected(f"{wrong.full_number} is corrected already.")
+            raise AlreadyCorrected(f"{wrong.full_number} was already corrected.")
         same: dict[str, Any] = {
             "owner_id": wrong.owner_id,
             "corrects": wrong,

@@ -14,13 +14,13 @@ from billing.models import Invoice
 Words = str | Promise
 
 LINE_WORDS: Final[Mapping[str, Words]] = {
-    "charge": gettext_lazy("use"),
-    "prepaid": gettext_lazy("reserved term, paid in advance"),
-    "exit_fee": gettext_lazy("early end of a term"),
-    "refund": gettext_lazy("given back"),
+    "charge": gettext_lazy("usage"),
+    "prepaid": gettext_lazy("reserved term, paid upfront"),
+    "exit_fee": gettext_lazy("early termination"),
+    "refund": gettext_lazy("refund"),
 }
 MODE_WORDS: Final[Mapping[str, Words]] = {
-    "hourly": gettext_lazy("hourly"),
+    "hourly": gettext_lazy("on-demand"),
     "reserved": gettext_lazy("reserved"),
     "tiered": gettext_lazy("tiered"),
     "spot": gettext_lazy("spot"),

@@ -132,13 +132,13 @@ def _sums(invoice: Invoice) -> Table:
     rows = [
         (_("Total, tax included"), invoice.total_micros, True),
         (
-            _("of which tax (%(rate)s %%)") % {"rate": f"{invoice.tax_bps / 100:g}"},
+            _("tax (%(rate)s%%)") % {"rate": f"{invoice.tax_bps / 100:g}"},
             invoice.tax_micros,
             False,
         ),
-        (_("of which net"), invoice.net_micros, False),
-        (_("Paid by coupons"), invoice.coupon_micros, False),
-        (_("Paid from the wallet"), invoice.cash_micros, False),
+        (_("net amount"), invoice.net_micros, False),
+        (_("Paid with coupons"), invoice.coupon_micros, False),
+        (_("Paid from wallet"), invoice.cash_micros, False),
     ]
     cells = [
         ["", _text(name, bold=bold), _text(f"{format_money(amount)} {invoice.currency}", bold=bold, right=True)]
@@ -150,11 +150,11 @@ def _sums(invoice: Invoice) -> Table:
 
 
 def _notes(invoice: Invoice) -> list[str]:
-    notes = [_("An amount is seconds × rate ÷ the rate's hours in seconds, rounded to a millionth for each run.")]
+    notes = [_("Amount = seconds × rate ÷ seconds in the rate's unit, rounded to a millionth for each run.")]
     if invoice.kind == Invoice.Kind.CREDIT_NOTE:
-        notes.insert(0, _("This note takes the invoice back in full. Reason: %(reason)s") % {"reason": invoice.reason})
+        notes.insert(0, _("This credit note cancels the invoice in full. Reason: %(reason)s") % {"reason": invoice.reason})
     else:
-        notes.append(_("It was paid from prepaid credit as it was used; nothing is left to pay."))
+        notes.append(_("Already paid from your prepaid balance. No payment is due."))
     return notes
 
 

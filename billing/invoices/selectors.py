@@ -127,7 +127,7 @@ def invoice_of(*, owner_id: UUID, invoice_id: UUID) -> Invoice:
     """
     found = invoices_of(owner_id=owner_id).filter(pk=invoice_id).first()
     if found is None:
-        raise NotFound("There is no such invoice.")
+        raise NotFound("This invoice doesn't exist.")
     return found
 
 

@@ -70,7 +70,7 @@ def mail_audit(audit: LedgerAudit) -> bool:
     )
     if not to:
         return False
-    verdict = "The ledger holds." if audit.count == 0 else f"The ledger does not hold: {audit.count} findings."
+    verdict = "The ledger is consistent." if audit.count == 0 else f"The ledger is inconsistent: {audit.count} findings."
     lines = [
         verdict,
         *(f"{one['code']} {one['subject']}: {one['detail']}" for one in audit.findings[:20]),

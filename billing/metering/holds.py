@@ -61,7 +61,7 @@ def hold_funds(
         OwesMoney: the owner has a debt.
     """
     if amount_micros < 0:
-        raise InvalidInput("Less than nothing cannot be held.")
+        raise InvalidInput("A hold can't be negative.")
     wallet = _locked_escrow() if from_escrow else _locked_wallet(owner_id)
     if not from_escrow:
         check_owes_nothing(owner_id)

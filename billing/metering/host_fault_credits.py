@@ -74,7 +74,7 @@ def credit_source(
     since = max(since, _given_back_until(source_kind, source_id, since, until))
     run = list(meters.order_by("-opened_at"))
     if any(meter.closed_at is None for meter in run):
-        raise StillMetered("What this run costs is known when its meter is closed.")
+        raise StillMetered("The cost of this run is only known once its meter is closed.")
     post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
     settled = list(meters.order_by("-opened_at"))
     left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(source_kind, source_id, key))

@@ -146,7 +146,7 @@ def reprice_meter(*, source_kind: str, source_id: UUID, rate_micros: int, at: da
     if meter is None:
         return
     if meter.most_micros is not None and rate_micros > meter.most_micros:
-        raise InvalidInput("A meter never costs more than the most that was agreed.")
+        raise InvalidInput("A meter can't cost more than the agreed maximum.")
     begins = max(at, meter.opened_at, meter.settled_until)
     begin_us = meter.used_us(begins)
     if meter.tariff.rate_at(begin_us) == rate_micros and not any(step > begin_us for step in meter.steps_us):

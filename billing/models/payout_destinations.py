@@ -116,4 +116,4 @@ def _is_unfit(text: str) -> bool:
 def _refuse(faults: Mapping[str, str]) -> None:
     if faults:
         errors = [FieldError(name, "invalid", detail) for name, detail in faults.items()]
-        raise InvalidInput("This account cannot be paid to.", errors=errors)
+        raise InvalidInput("Payouts to this account aren't possible.", errors=errors)

@@ -139,7 +139,7 @@ def save_auto_rule(*, owner_id: UUID, rule: AutoRule) -> None:
     with use_case():
         profile = lock_profile(owner_id)
         if rule.enabled and not profile.card_id:
-            raise NoSavedCard("Save a card first; it is charged when the wallet runs low.")
+            raise NoSavedCard("Save a card first. It is charged when the balance is low.")
         PaymentProfile.objects.filter(pk=owner_id).update(
             auto_enabled=rule.enabled,
             auto_threshold_micros=rule.threshold_micros,

@@ -28,10 +28,10 @@ def auto_failure_mail(profile: PaymentProfile) -> Mail:
         amount = f"{format_money(profile.auto_amount_micros)} {settings.MARKET_CURRENCY}"
         card = {"amount": amount, "card": f"{profile.card_brand} •••• {profile.card_last4}".strip()}
         sentences = [
-            _("Your wallet is running low. We tried to add %(amount)s from your saved card (%(card)s), and it was refused.")
+            _("Your balance is low. We tried to add %(amount)s from your saved card (%(card)s), but it was declined.")
             % card,
-            _("What the bank said: %(failure)s") % {"failure": profile.auto_failure},
-            _("The card is not tried again until you save another one or switch automatic top-up on again."),
+            _("The bank's message: %(failure)s") % {"failure": profile.auto_failure},
+            _("We won't charge the card again until you save another card or turn auto top-up back on."),
             f"{settings.SITE_URL}{reverse('top_up')}",
         ]
-        return Mail(_("Automatic top-up did not work"), "\n\n".join(sentences))
+        return Mail(_("Auto top-up failed"), "\n\n".join(sentences))

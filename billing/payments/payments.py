@@ -61,7 +61,7 @@ def check_amount(amount_micros: int) -> None:
         PaymentsOff: card payments are not configured.
     """
     if not client.is_open():
-        raise PaymentsOff("The operator of this market has not set up card payments.")
+        raise PaymentsOff("Card payments aren't set up here.")
     limits = top_up_limits(settings.MARKET_CURRENCY)
     if not limits.least_micros <= amount_micros <= limits.most_micros:
         detail = f"Choose from {format_money(limits.least_micros)} to {format_money(limits.most_micros)}."
@@ -191,14 +191,14 @@ def _begin(payment_id: UUID, owner: User, amount_micros: int) -> Payment:
         existing = Payment.objects.filter(pk=payment_id, owner=owner).first()
         if existing is not None:
             if existing.amount_micros != amount_micros:
-                raise InvalidInput("This key belongs to a top-up of another amount; use a new one.")
+                raise InvalidInput("This key belongs to a top-up with a different amount; use a new one.")
             return existing
         lately = clock.now() - CHECKOUT_LASTS
         if (
             Payment.objects.filter(owner=owner, state=PaymentState.PENDING, created_at__gt=lately).count()
             >= CHECKOUTS_AT_MOST
         ):
-            raise TooMany(f"At most {CHECKOUTS_AT_MOST} top-ups may wait to be paid; pay one of them, or wait a day.")
+            raise TooMany(f"You can have at most {CHECKOUTS_AT_MOST} unpaid top-ups; pay one of them, or wait a day.")
         return Payment.objects.create(pk=payment_id, owner=owner, amount_micros=amount_micros, created_at=clock.now())
 
 

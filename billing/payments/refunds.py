@@ -60,11 +60,11 @@ def refund_payment(
         RefundRefused: it is more than can be refunded; the error says how much can be.
     """
     if amount_micros <= 0:
-        raise InvalidInput("A refund is more than zero.", errors=[FieldError("amount", "too_small", "More than zero.")])
+        raise InvalidInput("A refund must be more than zero.", errors=[FieldError("amount", "too_small", "More than zero.")])
     to_minor(amount_micros, settings.MARKET_CURRENCY)
     owner_id = Payment.objects.filter(pk=payment_id).values_list("owner_id", flat=True).first()
     if owner_id is None:
-        raise NotFound("There is no such payment.")
+        raise NotFound("This payment doesn't exist.")
     with use_case():
         purse = lock_purse(owner_id=owner_id)
         payment = _locked(payment_id)
@@ -92,7 +92,7 @@ def refund_own(*, payment: Payment, amount_micros: int, refund_id: UUID, most_bo
     `most_bonus_micros` is what the renter was told to pay for the used bonus.
     """
     if payment.paid_at is None or clock.now() - payment.paid_at > RENTER_REFUND_WITHIN:
-        raise RefundRefused(f"You may do this within {RENTER_REFUND_WITHIN.days} days of the payment; ask the operator.")
+        raise RefundRefused(f"Refunds are possible within {RENTER_REFUND_WITHIN.days} days of the payment; contact support.")
     return refund_payment(
         payment_id=payment.pk,
         amount_micros=amount_micros,
@@ -165,15 +165,15 @@ def _apply_alone(refund: Refund, remote: RemoteRefund | None, failure: str) -> N
 
 def _check(payment: Payment, amount_micros: int, most_bonus_micros: int | None) -> None:
     if payment.state != PaymentState.SUCCEEDED:
-        raise RefundRefused("Only a payment that has succeeded can be refunded.")
+        raise RefundRefused("Only a successful payment can be refunded.")
     most = refundable_micros(payment)
     if amount_micros > most:
         text = format_money(most)
-        raise RefundRefused(f"At most {text} can go back to the card: unspent cash of this payment.", refundable=text)
+        raise RefundRefused(f"At most {text} of this payment is unspent and can be refunded to the card.", refundable=text)
     bonus = refund_quote(payment, amount_micros).bonus_micros
     if most_bonus_micros is not None and bonus > most_bonus_micros:
         text = format_money(bonus)
-        raise RefundRefused(f"This refund now takes {text} from the wallet for its used bonus; look again.", bonus=text)
+        raise RefundRefused(f"This refund now deducts {text} from the wallet for its used bonus; check again.", bonus=text)
 
 
 def _known(payment: Payment, remote: RemoteRefund) -> Refund | None:

@@ -44,7 +44,7 @@ def payment_of(owner_id: UUID, payment_id: UUID) -> Payment:
     """
     payment = payments_of(owner_id).filter(pk=payment_id).first()
     if payment is None:
-        raise NotFound("There is no such top-up.")
+        raise NotFound("This top-up doesn't exist.")
     return payment
 
 

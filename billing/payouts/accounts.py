@@ -39,7 +39,7 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
         "changed_at": clock.now(),
     }
     if is_removed(owner_id=owner_id, destination=destination):
-        raise wrong_field("iban", "The market's staff have found that this account is not yours; name another one.")
+        raise wrong_field("iban", "Support has found that this account isn't yours; add another one.")
     with use_case():
         before = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
         if before is None or before.destination != destination:
@@ -55,7 +55,7 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
 def freeze_payouts(*, owner_id: UUID, reason: str) -> None:
     """Stop opening and sending payouts until staff unfreeze them; pending ones wait."""
     if not reason.strip():
-        raise InvalidInput("Say why; the host owner reads it.")
+        raise InvalidInput("Enter a reason. The host owner sees it.")
     _set_frozen(owner_id, frozen=True, reason=reason.strip()[:200])
 
 

@@ -33,9 +33,9 @@ def export_batch(*, actor: str, payout_ids: Sequence[UUID] | None = None) -> str
 def confirm_payout(*, payout_id: UUID, actor: str, reference: str) -> None:
     """Record that the bank has paid; payouts by Stripe are confirmed only by Stripe."""
     if not reference.strip():
-        raise InvalidInput("Give the bank's reference; the host owner may ask for it.")
+        raise InvalidInput("Enter the bank's reference; the host owner may ask for it.")
     if Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists():
-        raise UnlawfulMove("Stripe itself says when its transfers have arrived.")
+        raise UnlawfulMove("Stripe itself reports when its transfers arrive.")
     mark_paid(payout_id=payout_id, actor=actor, reference=reference.strip())
 
 
@@ -45,7 +45,7 @@ def return_payout(*, payout_id: UUID, actor: str, reason: str) -> None:
     A payout by Stripe can be cancelled only before it is sent: later, only Stripe knows its state.
     """
     if not reason.strip():
-        raise InvalidInput("Say why; the host owner reads it.")
+        raise InvalidInput("Enter a reason. The host owner sees it.")
     by_stripe = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists()
     lawful = (PayoutState.PENDING,) if by_stripe else (PayoutState.PENDING, PayoutState.SENT, PayoutState.PAID)
     mark_failed(payout_id=payout_id, actor=actor, failure=reason.strip(), lawful=lawful)

@@ -52,21 +52,21 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
         InvalidInput: no bank can pay the amount.
     """
     if money_is_frozen():
-        raise PayoutsFrozen("The market was restored from a backup: nothing is paid out until its books have been compared.")
+        raise PayoutsFrozen("Berth was restored from a backup: payouts are suspended until the books have been compared.")
     with use_case():
         pocket = _lock_pocket(owner_id)
         account = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
         if account is None:
-            raise NoPayoutAccount("Say first where your earnings go to: Hosting, Payouts, Account.")
+            raise NoPayoutAccount("Add a payout account first: Hosting > Payouts > Account.")
         if account.frozen:
-            raise PayoutsFrozen(f"The market's staff have frozen payouts of this account: {account.frozen_reason}")
+            raise PayoutsFrozen(f"Support has suspended payouts of this account: {account.frozen_reason}")
         if is_removed(owner_id=owner_id, destination=account.destination):
-            raise PayoutsFrozen("The market's staff have found that this payout account is not yours; name another one.")
+            raise PayoutsFrozen("Support has found that this payout account isn't yours; add another one.")
         if _is_unfinished(account.method, account.stripe_account_id):
-            raise PayoutAccountUnfinished("Finish your account at Stripe first: Hosting, Payouts, Account.")
+            raise PayoutAccountUnfinished("Finish your Stripe account first: Hosting > Payouts > Account.")
         now = clock.now()
         if account.waits_at(now):
-            raise PayoutAccountWaits(f"Payouts to this account begin at {account.pays_from:%Y-%m-%d %H:%M} UTC.")
+            raise PayoutAccountWaits(f"Payouts to this account start at {account.pays_from:%Y-%m-%d %H:%M} UTC.")
         amount = _amount(payable_of(owner_id=owner_id, now=now), amount_micros)
         payout = Payout.objects.create(
             owner_id=owner_id,
@@ -137,7 +137,7 @@ def mark_failed(*, payout_id: UUID, actor: str, failure: str, lawful: Sequence[s
         if payout.state == PayoutState.FAILED:
             return False
         if payout.state not in lawful:
-            raise UnlawfulMove(f"A payout that is {payout.state} cannot be taken back.")
+            raise UnlawfulMove(f"A payout that is {payout.state} can't be cancelled.")
         _fail(payout, pocket, actor=actor, failure=failure[:200])
         _forget_proof(payout)
     return True
@@ -195,10 +195,12 @@ def _lock_pocket(owner_id: UUID) -> _Pocket:
 
 def _amount(payable: Payable, wanted: int | None) -> int:
     if payable.under_way_micros:
-        raise PayoutUnderWay(f"{format_money(payable.under_way_micros)} is on its way; ask again when it has arrived.")
+        raise PayoutUnderWay(
+            f"{format_money(payable.under_way_micros)} is being paid out; request the next payout once it arrives."
+        )
     if wanted is not None and (wanted <= 0 or wanted != round_down(wanted, payable.currency)):
         fault = FieldError("amount", "invalid", "More than zero, and in whole cents.")
-        raise InvalidInput("This amount cannot be paid out.", errors=[fault])
+        raise InvalidInput("This amount can't be paid out.", errors=[fault])
     most, least = payable.payable_micros, PAYOUT_LEAST_MICROS
     amount = most if wanted is None else wanted
     if not least <= amount <= most:
@@ -241,14 +243,14 @@ def _is_unfinished(method: str, account_id: str) -> bool:
 def _owner_of(payout_id: UUID) -> UUID:
     owner_id = Payout.objects.filter(pk=payout_id).values_list("owner_id", flat=True).first()
     if owner_id is None:
-        raise NotFound("There is no such payout.")
+        raise NotFound("This payout doesn't exist.")
     return owner_id
 
 
 def _lock(payout_id: UUID) -> Payout:
     payout = Payout.objects.select_for_update(of=("self",), no_key=True).filter(pk=payout_id).first()
     if payout is None:
-        raise NotFound("There is no such payout.")
+        raise NotFound("This payout doesn't exist.")
     return payout
 
 

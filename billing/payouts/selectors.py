@@ -109,7 +109,7 @@ def payout_of(*, owner_id: UUID, payout_id: UUID) -> Payout:
     """
     payout = payouts_of(owner_id).filter(pk=payout_id).first()
     if payout is None:
-        raise NotFound("There is no such payout.")
+        raise NotFound("This payout doesn't exist.")
     return payout
 
 
@@ -129,7 +129,7 @@ def bank_batch(batch: str) -> list[Payout]:
     """
     payouts = list(Payout.objects.filter(batch=batch).order_by("created_at", "pk")) if batch else []
     if not payouts:
-        raise NotFound("There is no such batch.")
+        raise NotFound("This batch doesn't exist.")
     return payouts
 
 

@@ -66,7 +66,7 @@ def finish_onboarding(*, owner_id: UUID) -> ConnectedAccount:
     """
     row = ConnectedAccount.objects.filter(pk=owner_id).first()
     if row is None:
-        raise NoPayoutAccount("No account at Stripe was begun here.")
+        raise NoPayoutAccount("No Stripe account was started here.")
     sync_account(account_id=row.account_id)
     row.refresh_from_db()
     if row.is_ready:

@@ -54,7 +54,7 @@ def remove_tie(*, tie_id: int, reason: str, actor: str) -> Tie:
     with use_case():
         tie = Tie.objects.select_for_update(of=("self",), no_key=True).filter(pk=tie_id).first()
         if tie is None:
-            raise NotFound("There is no such tie.")
+            raise NotFound("This link doesn't exist.")
         if tie.removed_at is None:
             tie.removed_at, tie.removed_by, tie.removed_reason = clock.now(), actor, reason.strip()[:200]
             tie.save(update_fields=["removed_at", "removed_by", "removed_reason"])

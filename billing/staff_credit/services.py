@@ -23,7 +23,7 @@ def request_grant(*, owner_id: UUID, amount_micros: int, actor: str, key: str, r
     if amount_micros <= 0:
         raise InvalidInput("A grant must be more than zero.")
     if not reason.strip():
-        raise InvalidInput("Say why the credit is granted; the renter reads it on the statement.")
+        raise InvalidInput("Enter a reason. The renter sees it on the statement.")
     now = clock.now()
     with use_case():
         lock_granting(owner_id)  # of two at once, each would see only what the actor had granted before both
@@ -73,9 +73,9 @@ def decline_grant(*, grant_id: UUID, actor: str) -> Grant:
 def _settle(grant_id: UUID, actor: str, state: Grant.State) -> Grant:
     grant = Grant.objects.select_for_update(of=("self",), no_key=True).order_by("pk").get(pk=grant_id)
     if grant.state != Grant.State.PENDING:
-        raise GrantRefused("This grant is settled already.")
+        raise GrantRefused("This grant was already processed.")
     if grant.requested_by == actor:
-        raise GrantRefused("Somebody else of the staff has to confirm or decline this grant.")
+        raise GrantRefused("Another staff member has to confirm or decline this grant.")
     grant.state, grant.confirmed_by, grant.settled_at = state, actor, clock.now()
     grant.save(update_fields=["state", "confirmed_by", "settled_at"])
     return grant

@@ -32,21 +32,19 @@ def mail_of(notice: Notice) -> NoticeMail:
 def _low(notice: Notice) -> tuple[str, list[str], str]:
     facts = {"amount": money(notice.facts["left_micros"]), "at": moment(notice.ends_at)}
     sentences = [
-        _("Your wallet has %(amount)s left. What runs now uses that up until about %(at)s.") % facts,
-        _("When an hour cannot be paid any more, instances are stopped at the end of the last hour that was paid."),
-        _("Their data is kept for 30 days after that. Add money before then and nothing stops."),
+        _("You have %(amount)s left. At the current rate it runs out at about %(at)s.") % facts,
+        _("When funds run out, instances are stopped at the end of the last paid hour."),
+        _("Data is kept for 30 days after the stop. Top up before the stop to avoid it."),
     ]
-    return _("Your wallet is running low"), sentences, reverse("wallet")
+    return _("Your balance is low"), sentences, reverse("wallet")
 
 
 def _exhausted(notice: Notice) -> tuple[str, list[str], str]:
-    sentences = [_("Your wallet could not pay for another hour, so instances of yours were stopped.")]
+    sentences = [_("Your wallet couldn't cover another hour, so your instances were stopped.")]
     if notice.ends_at is not None:
-        sentences.append(
-            _("Their data is kept. The first of it is released at %(at)s, not before.") % {"at": moment(notice.ends_at)}
-        )
-    sentences.append(_("Add money and start them again; then the date falls away."))
-    return _("Your instances were stopped: the wallet is exhausted"), sentences, reverse("wallet")
+        sentences.append(_("Your data is kept. The earliest deletion is at %(at)s.") % {"at": moment(notice.ends_at)})
+    sentences.append(_("Top up and start them again to cancel the deletion."))
+    return _("Your instances were stopped: out of funds"), sentences, reverse("wallet")
 
 
 def _release(notice: Notice) -> tuple[str, list[str], str]:
@@ -54,11 +52,11 @@ def _release(notice: Notice) -> tuple[str, list[str], str]:
         return _storage(notice)
     facts = {"name": notice.facts["name"], "at": moment(notice.ends_at)}
     sentences = [
-        _("%(name)s is stopped. Its data is released at %(at)s and cannot be brought back after that.") % facts,
-        _("To keep it, start the instance before that moment; to copy it, start it and download what you need."),
-        _("You can also extend the date for a fee: the instance's page says how much."),
+        _("%(name)s is stopped. Its data will be permanently deleted at %(at)s.") % facts,
+        _("To keep the data, start the instance before then. To copy it, start the instance and download what you need."),
+        _("You can also extend retention for a fee; see the instance's page."),
     ]
-    return _("Data of %(name)s is released at %(at)s") % facts, sentences, _address(notice)
+    return _("%(name)s: data will be deleted at %(at)s") % facts, sentences, _address(notice)
 
 
 def _storage(notice: Notice) -> tuple[str, list[str], str]:
@@ -66,10 +64,10 @@ def _storage(notice: Notice) -> tuple[str, list[str], str]:
     facts = {"name": notice.facts["name"], "at": moment(notice.ends_at)}
     is_volume = notice.facts["of"] == "volume"
     sentences = [
-        _("Nobody pays for %(name)s. It is deleted at %(at)s and cannot be brought back after that.") % facts,
-        _("Add money before then: it is charged again from that moment on, and the date falls away."),
+        _("%(name)s is unpaid. It will be permanently deleted at %(at)s.") % facts,
+        _("Top up before then to resume billing and cancel the deletion."),
     ]
-    return _("%(name)s is deleted at %(at)s") % facts, sentences, reverse("volumes" if is_volume else "snapshots")
+    return _("%(name)s will be deleted at %(at)s") % facts, sentences, reverse("volumes" if is_volume else "snapshots")
 
 
 def _budget(notice: Notice) -> tuple[str, list[str], str]:
@@ -80,12 +78,14 @@ def _budget(notice: Notice) -> tuple[str, list[str], str]:
         "spent": money(facts["spent_micros"]),
         "limit": money(facts["limit_micros"]),
     }
-    sentences = [_("%(name)s: %(spent)s of %(limit)s are spent (%(percent)s %%).") % named]
+    sentences = [_("%(name)s: %(spent)s of %(limit)s spent (%(percent)s%%).") % named]
     if facts["hard"]:
-        sentences.append(_("The budget is a hard one: before it is passed, what it covers is stopped. Data is kept."))
+        sentences.append(
+            _("This budget is a hard limit: the instances it covers are stopped before it is exceeded. Data is kept.")
+        )
     else:
-        sentences.append(_("The budget only tells you: nothing is stopped."))
-    return _("Budget %(name)s: %(percent)s %% spent") % named, sentences, reverse("budgets")
+        sentences.append(_("This budget only sends alerts. Nothing is stopped."))
+    return _("Budget %(name)s: %(percent)s%% spent") % named, sentences, reverse("budgets")
 
 
 def _address(notice: Notice) -> str:

@@ -40,14 +40,14 @@ def explain_line(*, owner_id: UUID, line_id: str) -> Explanation:
     entry_id, usage_id = _parse(line_id)
     entry = Entry.objects.select_related("posting", "wallet").filter(pk=entry_id).first()
     if entry is None:
-        raise NotFound("There is no such line.")
+        raise NotFound("This entry doesn't exist.")
     usage = None
     if usage_id is not None:
         usage = Usage.objects.select_related("meter__payer", "meter__payee").filter(pk=usage_id).first()
         if usage is None or entry.pk not in (usage.charge_entry_id, usage.share_entry_id):
-            raise NotFound("There is no such line.")
+            raise NotFound("This entry doesn't exist.")
     if entry.wallet.owner_id != owner_id and not (usage is not None and _prepaid(usage.meter, owner_id)):
-        raise NotFound("There is no such line.")
+        raise NotFound("This entry doesn't exist.")
     posting = entry.posting
     shown = usage or _given_back(entry)
     return Explanation(
@@ -124,5 +124,5 @@ def _parse(line_id: str) -> tuple[int, int | None]:
     entry, dash, usage = line_id.partition("-")
     for part in (entry, usage) if dash else (entry,):
         if not (part.isascii() and part.isdecimal() and len(part) <= _DIGITS):
-            raise NotFound("There is no such line.")
+            raise NotFound("This entry doesn't exist.")
     return int(entry), int(usage) if dash else None

@@ -193,7 +193,7 @@ def _parse(cursor: str) -> tuple[int | None, int | None]:
         return None, None
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise InvalidInput("This is no cursor of a statement.")
+        raise InvalidInput("Invalid statement cursor.")
     entry, usage = found.groups()
     return int(entry), int(usage) if usage else None
 

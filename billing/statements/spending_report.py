@@ -64,7 +64,7 @@ def read_spending(owner_id: UUID, *, now: datetime, since: date | None, until: d
     first = since or last - timedelta(days=DAYS_AT_FIRST - 1)
     if not 0 <= (last - first).days < DAYS_AT_MOST:
         wrong = FieldError("since", "invalid", f"From one day to at most {DAYS_AT_MOST} days, the first before the last.")
-        raise InvalidInput("Spending cannot be asked for like this.", errors=[wrong])
+        raise InvalidInput("Invalid spending request.", errors=[wrong])
     span = {"since": _midnight(first), "until": _midnight(last + timedelta(days=1))}
     days = spend_by(owner_id=owner_id, by="day", **span)
     rows = days if by == "day" else sorted(spend_by(owner_id=owner_id, by=by, **span), key=lambda row: -row.micros)

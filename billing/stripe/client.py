@@ -72,7 +72,7 @@ def client() -> stripe.StripeClient:
         PaymentsOff: the operator has configured no key.
     """
     if not is_open():
-        raise PaymentsOff("The operator of this market has not set up card payments.")
+        raise PaymentsOff("Card payments aren't set up here.")
     return _client(settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE)
 
 

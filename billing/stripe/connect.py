@@ -85,4 +85,4 @@ def check_account(account_id: str) -> None:
         StripeRefused: it is not connected to the market, or not ready.
     """
     if not fetch_account(account_id).is_ready:
-        raise StripeRefused("Stripe still needs something from you before this account can receive transfers.")
+        raise StripeRefused("Stripe needs more information from you before this account can receive transfers.")

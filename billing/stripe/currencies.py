@@ -66,7 +66,9 @@ def to_minor(micros: int, currency: str) -> int:
     scale = scale_of(currency)
     if micros % step_micros(currency):
         least = format_money(step_micros(currency))
-        raise InvalidInput(f"{format_money(micros)} {currency.upper()} is finer than {least}, the smallest step of a card.")
+        raise InvalidInput(
+            f"{format_money(micros)} {currency.upper()} isn't a multiple of {least}, the smallest amount for cards."
+        )
     return micros * scale.per_unit // MICROS_PER_UNIT
 
 

@@ -43,7 +43,7 @@ def transfer_money(
     if amount_micros <= 0:
         raise InvalidInput("A transfer must be more than zero.")
     if to_id == sender.pk:
-        raise NotTransferable("Money goes to somebody else.")
+        raise NotTransferable("You can't transfer funds to yourself.")
     # The same form sent with another amount is another transfer, as the page says.
     transfer_id = uuid5(key, f"{sender.pk}:{to_id}:{amount_micros}") if key else new_uuid()
     with use_case():

@@ -25,7 +25,7 @@ _POLICY: Final[Header] = ("content-security-policy", "default-src 'none'; style-
 class BodyTooLate(DomainError):
     code = "body_too_late"
     status = 408
-    title = "The request's body did not arrive in time"
+    title = "The request body didn't arrive in time"
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ def reply_of(refusal: Refusal, *, path: str, accept: str, cookies: str, language
 _CLOSE: Final[Header] = ("connection", "close")  # the rest of the body is not awaited
 BUSY: Final = Refusal(
     Busy("More is asked of the market than it can answer right now. Nothing was done: send the request again."),
-    _("Too much is going on right now."),
-    _("Nothing was done. Try again in a few seconds."),
+    _("Berth is busy right now."),
+    _("Nothing was changed. Try again in a few seconds."),
     (("retry-after", str(RETRY_S)),),
 )
 TOO_LATE: Final = Refusal(
     BodyTooLate("The request's body did not arrive in time. Nothing was done: send it again as a whole."),
-    _("Your request did not arrive in time."),
+    _("The request timed out."),
     _("Nothing was changed. Check your connection and try again."),
     (_CLOSE,),
 )
@@ -94,8 +94,8 @@ TOO_LATE: Final = Refusal(
 def too_large(most: int) -> Refusal:
     return Refusal(
         BodyTooLarge(f"At most {most} bytes."),
-        _("Your request is too large."),
-        _("Nothing was changed. Send less at a time."),
+        _("The request is too large."),
+        _("Nothing was changed. Reduce the size of the request."),
         (_CLOSE,),
     )
 

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from billing.errors import TOO_LITTLE
+from billing.errors import TOO_LITTLE, TOO_LITTLE_BEFORE
 from common.host_words import HOST_SAYS, RENTER_SAYS, holds_host_words, host_words_shown
 from instances.core.alert_messages import TITLES, english_of
 from instances.core.gpu_xid_errors import XID_TITLES
@@ -72,7 +72,7 @@ ALERT_SET_ASIDE: Final = _("%(alert)s: set aside by its renter")
 ALERT_ENDED: Final = _("%(alert)s: the run has ended")
 
 FORMS: Final = (
-    *(DISPUTED, TAKEN_BACK, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, BARRED, TOO_LITTLE),
+    *(DISPUTED, TAKEN_BACK, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, BARRED, TOO_LITTLE, TOO_LITTLE_BEFORE),
     *(WRITTEN_OFF, HELD, TERM_OVER, TERM_RENEWED, MAINTENANCE, MAINTENANCE_NOTED),
     *(SYNC_UP, SYNC_DOWN, ARCHIVE_GIVEN_UP, HOST_SAYS, RENTER_SAYS),
     *(STOP_AT, RELEASE_AT, WEEKLY, STOP_IDLE, NOTHING_SCHEDULED),

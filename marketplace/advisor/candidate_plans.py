@@ -27,13 +27,13 @@ _FIRST: Final = {
 class TooLarge(DomainError):
     code = "too_large"
     status = 422
-    title = "No single host has the memory for this work"
+    title = "No single host has enough GPU memory for this workload"
 
 
 class DeadlineTooShort(DomainError):
     code = "deadline_too_short"
     status = 422
-    title = "No GPUs on a single host end this work in time"
+    title = "No single host can finish this workload in time"
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def _weights(work: Work, memory: Memory) -> Step:
         "weights",
         _("Weights"),
         in_gb(memory.weights),
-        _("Every parameter lies in GPU memory, in %(precision)s: %(bytes)s bytes each.")
+        _("Every parameter is stored in GPU memory in %(precision)s: %(bytes)s bytes each.")
         % {"precision": work.precision.upper(), "bytes": f"{each:g}"},
         f"{in_short(work.parameters)} × {each:g} B = {in_gb(memory.weights)}",
         sources_of(*(["qlora"] if work.precision == Precision.INT4 else ["mixed"])),
@@ -85,22 +85,25 @@ def _training(work: Work, memory: Memory) -> Step:
         trained = work.parameters * LORA_SHARE
         return Step(
             "training",
-            _("Adapters, their gradients and optimiser"),
+            _("Adapters with their gradients and optimizer"),
             in_gb(memory.training),
-            _("LoRA freezes the weights and trains small matrices beside them: about half a per cent of the parameters."),
+            _("LoRA freezes the weights and trains small additional matrices: about 0.5% of the parameters."),
             f"{LORA_SHARE:.1%} × {in_short(work.parameters)} × {TRAINED_BYTES:g} B"
             f" = {in_short(trained)} × {TRAINED_BYTES:g} B = {in_gb(memory.training)}",
             sources_of("lora", "zero"),
         )
     more = TRAINED_BYTES - WEIGHT_BYTES[work.precision]
     reason = (
-        _("Adam keeps two moments for each parameter, mixed precision an FP32 copy, backward a gradient: 2 + 4 + 8 bytes.")
+        _(
+            "Adam keeps two moments per parameter, mixed precision an FP32 copy, and the backward pass a "
+            "gradient: 2 + 4 + 8 bytes."
+        )
         if work.precision == Precision.FP16
-        else _("Adam keeps two moments for each parameter, and backward a gradient: 4 + 8 bytes.")
+        else _("Adam keeps two moments per parameter, and the backward pass a gradient: 4 + 8 bytes.")
     )
     formula = f"{in_short(work.parameters)} × {more:g} B = {in_gb(memory.training)}"
     return Step(
-        "training", _("Gradients and optimiser"), in_gb(memory.training), reason, formula, sources_of("zero", "mixed")
+        "training", _("Gradients and optimizer"), in_gb(memory.training), reason, formula, sources_of("zero", "mixed")
     )
 
 
@@ -111,7 +114,7 @@ def _cache(work: Work, memory: Memory) -> Step:
         "cache",
         _("Key-value cache"),
         in_gb(memory.cache),
-        _("So that no token is read twice, each layer keeps a key and a value for every token of every conversation."),
+        _("To avoid recomputing earlier tokens, each layer keeps a key and a value for every token of every conversation."),
         f"2 × {value_bytes(work):g} B × {layers:.0f} L × {hidden:.0f} h{share} × {work.sequence} × {work.batch}"
         f" = {in_gb(memory.cache)}",
         sources_of("pope", "vllm", "gqa"),
@@ -151,16 +154,20 @@ def _activation_formula(work: Work) -> str:
 
 def _activation_reason(work: Work) -> str:
     if not work.trains:
-        return _("Without backward only the layer at work keeps its values.")
+        return _("Without a backward pass, only the current layer's values are kept.")
     if work.family == Family.VISION:
         return _(
-            "Backward needs every layer's output: 60 MB an image for ResNet-50 at 224², by the square root of its size."
+            "The backward pass needs every layer's output: 60 MB per image for ResNet-50 at 224², growing "
+            "with the square root of model size."
         )
     if work.family == Family.DIFFUSION:
-        return _("Backward needs every layer's output; recomputing them takes a third of the memory and a third more time.")
+        return _(
+            "The backward pass needs every layer's output. Recomputing them takes a third of the memory and "
+            "a third more time."
+        )
     if work.recompute:
-        return _("Only each layer's input is kept, 2·s·h bytes; the rest, 34·s·h bytes, is computed again layer by layer.")
-    return _("Backward needs what each layer computed: 34·s·h bytes a sample (s tokens, width h).")
+        return _("Only each layer's input is kept, 2·s·h bytes; the other 34·s·h bytes are recomputed layer by layer.")
+    return _("The backward pass needs each layer's intermediate values: 34·s·h bytes per sample (s tokens, width h).")
 
 
 def _gpus(work: Work, memory: Memory, plan: Plan) -> Step:
@@ -168,13 +175,16 @@ def _gpus(work: Work, memory: Memory, plan: Plan) -> Step:
     shared = memory.states + memory.cache
     divided = f"{in_gb(shared)} ÷ {count}" if count > 1 else in_gb(shared)
     each = f"{divided} + {in_gb(memory.per_gpu(count) - shared / count)} = {plan.vram_gb} GB"
-    reason = _("One GPU holds it all, with %(context)s for CUDA itself and %(slack)s lost in gaps.")
+    reason = _("One GPU is enough, including %(context)s for CUDA itself and %(slack)s for fragmentation.")
     if count > 1:
-        reason = _("The states divide over the GPUs, the batch too; each adds %(context)s for CUDA and %(slack)s for gaps.")
+        reason = _(
+            "The model states and the batch are split across the GPUs; each also needs %(context)s for CUDA "
+            "and %(slack)s for fragmentation."
+        )
     return Step(
         "gpus",
         _("GPUs and their memory"),
-        _("%(count)s × at least %(vram)s GB (cards of %(card)s GB)")
+        _("%(count)s × at least %(vram)s GB (%(card)s GB cards)")
         % {"count": count, "vram": plan.vram_gb, "card": plan.card_gb},
         reason % {"context": in_gb(CONTEXT_BYTES), "slack": f"{SLACK:.0%}"},
         each,
@@ -185,10 +195,12 @@ def _gpus(work: Work, memory: Memory, plan: Plan) -> Step:
 def _precision(work: Work) -> Step:
     first = architectures_for(work.precision)[0]
     reasons = {
-        Precision.FP32: _("Today's frameworks are built for Pascal and later."),
-        Precision.FP16: _("FP16 is quick on tensor cores, which came with Volta; BF16, which never overflows, with Ampere."),
-        Precision.INT8: _("Kernels for 8 bits want Turing or later."),
-        Precision.INT4: _("Kernels for 4 bits want Turing or later; they multiply in 16 bits."),
+        Precision.FP32: _("Current frameworks support Pascal and later."),
+        Precision.FP16: _(
+            "FP16 is fast on tensor cores (Volta and later); BF16, which doesn't overflow, needs Ampere or later."
+        ),
+        Precision.INT8: _("8-bit kernels need Turing or later."),
+        Precision.INT4: _("4-bit kernels need Turing or later; they multiply in 16 bits."),
     }
     return Step(
         "precision",
@@ -205,10 +217,13 @@ def _time(work: Work, plan: Plan) -> Step:
     fastest = plan.fits[0].model.name
     result = _("%(low)s on %(fastest)s") % {"low": in_hours(low), "fastest": fastest}
     if high > low:
-        result = _("%(low)s on %(fastest)s, up to %(high)s on the slowest that fits") % {
+        result = _("%(low)s on %(fastest)s, up to %(high)s on the slowest suitable GPU") % {
             "low": in_hours(low), "fastest": fastest, "high": in_hours(high)}  # fmt: skip
     if is_written(work):
-        reason = _("Each step writes one token per conversation and reads all weights and the cache: memory sets the pace.")
+        reason = _(
+            "Each step generates one token per conversation and reads all weights and the cache, so memory "
+            "bandwidth sets the speed."
+        )
         formula = f"{in_short(work.items)} ÷ ({work.batch} ÷ (bytes ÷ (70% × GB/s)) × {plan.gpu_count})"
         return Step("time", _("Time"), result, reason, formula, sources_of("pope", "sheets"))
     per_item = forward_flops(work) * passes(work)
@@ -224,20 +239,30 @@ def _time(work: Work, plan: Plan) -> Step:
 
 def _time_reason(work: Work, slowest: float) -> str:
     reasons = {
-        Task.TRAIN: _("A forward pass is 2 FLOPs a parameter and token, backward twice that: 6 in all, 8 with recomputing."),
+        Task.TRAIN: _(
+            "A forward pass takes 2 FLOPs per parameter and token, the backward pass twice that: 6 in all, 8 "
+            "with recomputation."
+        ),
         Task.FINETUNE: _(
-            "A forward pass is 2 FLOPs a parameter and token, backward twice that: 6 in all, 8 with recomputing."
+            "A forward pass takes 2 FLOPs per parameter and token, the backward pass twice that: 6 in all, 8 "
+            "with recomputation."
         ),
         Task.LORA: _(
-            "Backward passes through the frozen weights but computes no gradients for them: 4 FLOPs, 6 with recomputing."
+            "The backward pass runs through the frozen weights but computes no gradients for them: 4 FLOPs, "
+            "6 with recomputation."
         ),
-        Task.INFER: _("A forward pass is 2 FLOPs a parameter and token."),
+        Task.INFER: _("A forward pass takes 2 FLOPs per parameter and token."),
     }
     reason = reasons[work.task]
     if not work.is_text:
-        reason = _("Arithmetic of one image, forward once, backward twice; images of Stable Diffusion take 30 double steps.")
+        reason = _(
+            "FLOPs per image: one forward pass, and twice that for the backward pass. Stable Diffusion takes "
+            "30 steps of two passes per image."
+        )
     if work.trains and slowest > _DAY:
-        reason += " " + _("A run that ends within a day can be repeated after a mistake: take more or faster GPUs for it.")
+        reason += " " + _(
+            "A run that takes less than a day can be repeated after a mistake, so it pays to use more or faster GPUs."
+        )
     return reason
 
 
@@ -246,16 +271,21 @@ def _cpu(work: Work, plan: Plan, machine: Machine) -> Step:
         "cpu",
         _("CPU"),
         _("%(cores)s cores for each GPU") % {"cores": machine.cpu_cores},
-        _("Loader workers decode and shuffle while the GPU computes: 4 to 8 cores a GPU, no more workers than cores."),
+        _(
+            "Data loader workers decode and shuffle while the GPU computes: 4 to 8 cores per GPU, no more "
+            "workers than cores."
+        ),
         f"{machine.cpu_cores} × {plan.gpu_count} = {machine.cpu_cores * plan.gpu_count}",
         sources_of("guides", "pytorch"),
     )
 
 
 def _ram(plan: Plan, machine: Machine) -> Step:
-    reason = _("At least as much as the cards have, since weights pass through it; above its limit a container is killed.")
+    reason = _(
+        "At least as much as the GPUs' memory, since weights are loaded through it. A container above its limit is killed."
+    )
     if not machine.data_in_ram:
-        reason += " " + _("The data set does not fit, so that each pass reads it from the disk again.")
+        reason += " " + _("The dataset doesn't fit in memory, so each pass reads it from disk again.")
     return Step(
         "ram",
         _("Memory of the host"),
@@ -268,21 +298,21 @@ def _ram(plan: Plan, machine: Machine) -> Step:
 
 
 def _disk(work: Work, machine: Machine) -> Step:
-    kinds = {"nvme": "NVMe", "ssd": _("SSD or NVMe"), "hdd": _("any kind of disk")}
+    kinds = {"nvme": "NVMe", "ssd": _("SSD or NVMe"), "hdd": _("any disk type")}
     reasons = [
-        _("Room for data, weights, %(copies)s checkpoints and the environment; weights are to load in %(seconds)s s.")
+        _("Space for data, weights, %(copies)s checkpoints and the environment; weights should load in %(seconds)s s.")
         % {"copies": CHECKPOINTS if work.trains else 0, "seconds": LOAD_SECONDS}
         if work.trains
-        else _("Room for weights and the environment; weights are to load in %(seconds)s s.") % {"seconds": LOAD_SECONDS}
+        else _("Space for weights and the environment; weights should load in %(seconds)s s.") % {"seconds": LOAD_SECONDS}
     ]
     if machine.stream_mbps is not None:
         speed = f"{machine.stream_mbps:,.0f}"
-        reasons.append(_("To end in that time the data is read at %(speed)s MB/s.") % {"speed": speed})
+        reasons.append(_("To finish in time, data must be read at %(speed)s MB/s.") % {"speed": speed})
     reasons.append(_("Train from the local data disk, and keep cold data elsewhere."))
     return Step(
         "disk",
         _("Disk"),
-        _("%(size)s GB, %(kind)s, %(speed)s MB/s or more")
+        _("%(size)s GB, %(kind)s, at least %(speed)s MB/s")
         % {"size": machine.disk_gb, "kind": kinds[machine.disk_kinds[0]], "speed": machine.disk_mbps},
         " ".join(reasons),
         _disk_formula(work, machine),
@@ -303,11 +333,9 @@ def _disk_formula(work: Work, machine: Machine) -> str:
 
 def _links(work: Work, plan: Plan) -> Step:
     if wants_nvlink(work, plan.gpu_count):
-        result = _("NVLink pays")
-        reason = _(
-            "The GPUs exchange gradients or slices of each layer in every step: NVLink carries 300–1800 GB/s, PCIe 4.0 64."
-        )
+        result = _("NVLink recommended")
+        reason = _("The GPUs exchange gradients or layer slices in every step: NVLink provides 300–1800 GB/s, PCIe 4.0 64.")
     else:
         result = _("PCIe is enough")
-        reason = _("What GPUs exchange for a model of this size passes through PCIe quickly.")
+        reason = _("PCIe is fast enough for the data that GPUs exchange for a model of this size.")
     return Step("links", _("Links between GPUs"), result, reason, "", sources_of("megatron", "pcie"))

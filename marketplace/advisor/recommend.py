@@ -23,7 +23,7 @@ _LISTED_MODELS = 50  # the most values that a condition may have
 class DiskTooLarge(DomainError):
     code = "disk_too_large"
     status = 422
-    title = "No data disk is so large"
+    title = "No data disk is large enough"
 
 
 @dataclass(frozen=True)

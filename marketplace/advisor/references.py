@@ -64,7 +64,7 @@ SOURCES: Final[Mapping[str, Source]] = {
         Source(
             "young", "Young 1974", "Young, A first order approximation to the optimum checkpoint interval, CACM 17(9), 1974"
         ),
-        Source("sheets", _("NVIDIA data sheets"), _("NVIDIA, data sheets and architecture papers of each GPU")),
+        Source("sheets", _("NVIDIA data sheets"), _("NVIDIA: data sheets and architecture white papers of each GPU")),
         Source(
             "cuda",
             "NVIDIA, CUDA documentation",
@@ -91,7 +91,7 @@ SOURCES: Final[Mapping[str, Source]] = {
         Source(
             "guides",
             _("Rental guides (source S)"),
-            _("Rental guides that the project collected (source S of the catalogue)"),
+            _("Rental guides collected by the project (source S of the catalog)"),
         ),
         Source("pcie", "PCI-SIG", "PCI-SIG, PCI Express base specification, revisions 3 to 5"),
     )

@@ -109,7 +109,7 @@ def check_work(work: Work) -> None:
     if work.deadline_hours is not None and not work.items:
         wrong.append(FieldError("items", "required", "A deadline needs the amount of work: tokens or images of one pass."))
     if wrong:
-        raise InvalidInput("The work described contradicts itself or is out of range.", errors=wrong)
+        raise InvalidInput("The workload is contradictory or out of range.", errors=wrong)
 
 
 _BERT: Final = Work(

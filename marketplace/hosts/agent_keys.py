@@ -22,7 +22,7 @@ def revoke_own_agent(*, actor_id: UUID, host_id: UUID) -> None:
         NotFound: the host is not theirs.
     """
     if not Host.objects.filter(pk=host_id, owner_id=actor_id).exists():
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     revoke_agent(host_id=host_id, actor=f"user:{actor_id.hex}")
 
 

@@ -74,11 +74,11 @@ def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
         host.agent_version = cut_printable(agent_version, 20)
         host.save(force_insert=True)
         for uuid in claimed_elsewhere(host, shape.gpus):
-            raise GpuClaimed(f"The GPU {uuid} belongs to another enrolled host. Retire that host first.", gpu_uuid=uuid)
+            raise GpuClaimed(f"The GPU {uuid} belongs to another host. Retire that host first.", gpu_uuid=uuid)
         try:
             record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
         except IntegrityError as error:
-            raise GpuClaimed("Another host enrolled one of these GPUs at the same moment.") from error
+            raise GpuClaimed("Another host registered one of these GPUs at the same time.") from error
         _spend(leave, host, shape, kind="enrolled")
     return host
 
@@ -110,7 +110,7 @@ def _take_back(host: Host, leave: JoinToken, shape: HostShape, agent_version: st
         setattr(host, name, value)
     host.save(update_fields=list(columns))
     for uuid in claimed_elsewhere(host, shape.gpus):
-        raise GpuClaimed(f"The GPU {uuid} belongs to another enrolled host. Retire that host first.", gpu_uuid=uuid)
+        raise GpuClaimed(f"The GPU {uuid} belongs to another host. Retire that host first.", gpu_uuid=uuid)
     record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
     _spend(leave, host, shape, kind="enrolled_anew")
     return host
@@ -125,11 +125,11 @@ def _lock_join_token(token: str) -> JoinToken:
     rows = JoinToken.objects.select_for_update(of=("self",), no_key=True)
     leave = rows.filter(secret_hash=digest).order_by("pk").first()
     if leave is None:
-        raise JoinTokenRefused("This join token is not known here.")
+        raise JoinTokenRefused("Unknown join token.")
     if leave.used_at is not None:
-        raise JoinTokenRefused("This join token has been used; make a new one for each host.")
+        raise JoinTokenRefused("This join token was already used; create a new one for each host.")
     if leave.expires_at <= clock.now():
-        raise JoinTokenRefused("This join token has expired; make a new one.")
+        raise JoinTokenRefused("This join token has expired; create a new one.")
     return leave
 
 
@@ -208,7 +208,7 @@ def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
     with use_case():
         host = lock_host(host_id)
         if host.agent_revoked_at is not None:
-            raise UnlawfulMove("The key of its agent is revoked: the host has to be enrolled anew first.", state=host.state)
+            raise UnlawfulMove("The agent's key was revoked: add the host again first.", state=host.state)
         _move_host(host, HostState.ONLINE, reason=reason, actor=actor)
 
 
@@ -221,7 +221,7 @@ def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
     with use_case():
         host = lock_host(host_id)
         if Lease.objects.filter(gpu__host=host, released_at__isnull=True).exists():
-            raise HostInUse("GPUs of this host are leased. Drain it and wait until the renters have left.")
+            raise HostInUse("GPUs of this host are leased. Pause new rentals and wait until the rentals have ended.")
         close_outage(host_id=host_id, at=clock.now())
         _move_host(host, HostState.RETIRED, reason=reason, actor=actor)
 
@@ -248,7 +248,7 @@ def lock_host(host_id: UUID) -> Host:
     """
     host = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk").first()
     if host is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return host
 
 

@@ -107,10 +107,10 @@ def check_shape(shape: HostShape) -> None:
     numbers = [getattr(shape, name) for name in _NUMBERS]
     numbers += [getattr(gpu, name) for gpu in shape.gpus for name in _GPU_NUMBERS]
     if not all(0 <= number <= _LARGEST for number in numbers) or shape.cpu_cores < 1 or shape.ram_mb < 1:
-        raise InvalidInput("The host's facts hold a number that no host can have.")
+        raise InvalidInput("The host's facts contain an impossible number.")
     _check_measured(shape)
     if not shape.port_first <= shape.port_last <= HIGHEST_PORT:
-        raise InvalidInput("The host's range of ports is not a range.")
+        raise InvalidInput("The host's port range isn't valid.")
     if shape.behind_nat and settings.RELAY_TCP_PORTS is None:
         raise NoWayIn()
     if shape.address:
@@ -125,7 +125,7 @@ def _check_measured(shape: HostShape) -> None:
     stamps = [getattr(shape, name) for name in _STAMPS]
     possible = all(speed is None or 0 <= speed <= _FASTEST_MBPS for speed in speeds)
     if not possible or not all(stamp is None or 0 <= stamp <= _LARGEST_STAMP for stamp in stamps):
-        raise InvalidInput("The host's facts hold a measurement that no host can have.")
+        raise InvalidInput("The host's facts contain an impossible measurement.")
 
 
 def _check_gpus(gpus: Sequence[GpuShape]) -> None:
@@ -212,7 +212,7 @@ def _update_gpu(host: Host, row: Gpu, columns: dict[str, object]) -> None:
         return
     ours = row.host_id == host.pk or row.host.state == HostState.RETIRED
     if not (ours and Gpu.objects.filter(pk=row.pk, host_id=row.host_id).update(**columns)):
-        raise GpuClaimed(f"Another host enrolled the GPU {row.uuid} at the same moment.", gpu_uuid=row.uuid)
+        raise GpuClaimed(f"Another host registered the GPU {row.uuid} at the same time.", gpu_uuid=row.uuid)
 
 
 def _offers_by_model(host: Host, gpus: Sequence[GpuShape], first_price_micros: int) -> dict[str, Offer]:

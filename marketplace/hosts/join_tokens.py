@@ -28,7 +28,7 @@ def issue_join_token(*, owner: "User", host_name: str, region: str, price_micros
         NotHostOwner: the user is not a host owner.
     """
     if not owner.is_host_owner:
-        raise NotHostOwner("Only host owners can enrol hosts.")
+        raise NotHostOwner("Only host owners can add hosts.")
     host_name, region = cut_printable(host_name, _NAME_SIZE), cut_printable(region, _REGION_SIZE)
     _check(host_name, region, price_micros)
     secret = f"join_{secrets.token_urlsafe(32)}"
@@ -53,4 +53,4 @@ def _check(host_name: str, region: str, price_micros: int) -> None:
     if price_micros < 0:
         wrong.append(FieldError("price_hourly", "negative", "A price is not negative."))
     if wrong:
-        raise InvalidInput("The join token cannot be made of this.", errors=wrong)
+        raise InvalidInput("The join token can't be created with these values.", errors=wrong)

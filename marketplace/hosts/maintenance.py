@@ -62,11 +62,11 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
         host = lock_host(host_id)
         window = maintenance_of(host_id).filter(pk=maintenance_id).first()
         if window is None:
-            raise NotFound("There is no such maintenance.")
+            raise NotFound("This maintenance doesn't exist.")
         if window.cancelled_at is not None:
             return window
         if window.ends_at <= now:
-            raise UnlawfulMove("This maintenance is over.")
+            raise UnlawfulMove("This maintenance has ended.")
         window.cancelled_at = now
         window.told_at = None if window.told_at else now  # renters who were notified of it must be notified of its end
         window.save(update_fields=["cancelled_at", "told_at"])

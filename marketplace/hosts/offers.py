@@ -106,7 +106,7 @@ def change_listing(*, actor_id: UUID, host_id: UUID, changes: Sequence[ListingCh
         offers = {offer.pk: offer for offer in Offer.objects.filter(host=host)}
         for change in changes:
             if change.offer_id not in offers:
-                raise NotFound("This host has no such offer.")
+                raise NotFound("This host doesn't have this offer.")
             _change_offer(host, offers[change.offer_id], change, actor=actor)
         if until is not None and until.at != host.listed_until:
             _change_end(host, until.at, actor=actor)
@@ -219,7 +219,7 @@ def check_offers(*, repair: bool) -> list[Difference]:
 def _host_of(actor_id: UUID, offer_id: UUID) -> UUID:
     found = Offer.objects.filter(pk=offer_id, host__owner_id=actor_id).values_list("host_id", flat=True).first()
     if found is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     return found
 
 
@@ -227,5 +227,5 @@ def _lock_own_host(actor_id: UUID, host_id: UUID) -> Host:
     rows = Host.objects.select_for_update(of=("self",), no_key=True)
     host = rows.filter(pk=host_id, owner_id=actor_id).order_by("pk").first()
     if host is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return host

@@ -43,7 +43,7 @@ def host_of(owner_id: UUID, host_id: UUID) -> Host:
     """
     host = hosts_of(owner_id).filter(pk=host_id).first()
     if host is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return host
 
 
@@ -87,7 +87,7 @@ class HostDoors:
 def host_doors(host_id: UUID) -> HostDoors:
     found = Host.objects.filter(pk=host_id).values_list("address", "port_first", "port_last").first()
     if found is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return HostDoors(*found)
 
 
@@ -99,7 +99,7 @@ def payee_of(host_id: UUID) -> UUID:
 def _one_of(host_id: UUID, column: str) -> object:
     found = Host.objects.filter(pk=host_id).values_list(column, flat=True).first()
     if found is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return found
 
 
@@ -125,7 +125,7 @@ def host_record(host_id: UUID) -> HostRecord:
     """
     row = Host.objects.filter(pk=host_id).values_list("enrolled_at", "last_seen_at").first()
     if row is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return HostRecord(
         *row, rents=Lease.objects.filter(gpu__host_id=host_id).aggregate(n=Count("holder", distinct=True))["n"]
     )

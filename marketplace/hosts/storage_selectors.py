@@ -40,7 +40,7 @@ def storage_host(host_id: UUID) -> StorageHost:
     """
     row = _open().filter(pk=host_id).first()
     if row is None:
-        raise NotFound("This host takes no volumes at the moment. GET /storage-hosts lists those that do.")
+        raise NotFound("This host doesn't accept volumes right now. GET /storage-hosts lists those that do.")
     return _view(row)
 
 

@@ -22,9 +22,9 @@ def lock_host_for_cpu(offer_id: UUID) -> Host:
     """
     host = lock_host_of(offer_id, 0)
     if host is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     if host.state != HostState.ONLINE:
         raise OfferClosed(f"The instance's host is {host.state}.")
     if host.engine_age_s >= ENGINE_SLOW_AFTER_S:
-        raise OfferClosed("The container engine of the instance's host does not answer at the moment.")
+        raise OfferClosed("The container engine of the instance's host isn't responding.")
     return host

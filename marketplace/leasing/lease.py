@@ -131,7 +131,7 @@ def refusal(offer_id: UUID, expected_version: int | None) -> Exception:
     """Return the error for an offer with too few free GPUs, the most specific reason first."""
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None:
-        return NotFound("There is no such offer.")
+        return NotFound("This offer doesn't exist.")
     check_open(offer.host, offer)
     check_version(offer, expected_version)
     return GpuTaken("The offer has fewer free GPUs than were asked for.")
@@ -151,7 +151,7 @@ def check_open(host: Host, offer: Offer) -> None:
     if host.awaits_test:
         raise OfferClosed("The driver of the offer's host has changed: it takes no new rents until a self-test passes.")
     if host.engine_age_s >= ENGINE_SLOW_AFTER_S:
-        raise OfferClosed("The container engine of the offer's host does not answer at the moment.")
+        raise OfferClosed("The container engine of the offer's host isn't responding.")
 
 
 def check_version(offer: Offer, expected: int | None) -> None:

@@ -113,7 +113,7 @@ def offer_view(offer_id: UUID) -> OfferView:
     """
     row = Offer.objects.filter(pk=offer_id).values(*_OWN, **_OF_HOST).first()
     if row is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     return OfferView(**_named(row))
 
 

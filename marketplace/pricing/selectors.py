@@ -70,7 +70,7 @@ def own_offer(owner_id: UUID, offer_id: UUID) -> Offer:
     """
     offer = Offer.objects.filter(pk=offer_id, host__owner_id=owner_id).first()
     if offer is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     return offer
 
 
@@ -91,7 +91,7 @@ def _filled(
 
 def _rows(offer_id: UUID) -> QuerySet[OfferPrice]:
     if not Offer.objects.filter(pk=offer_id).exists():
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     return OfferPrice.objects.filter(offer_id=offer_id)
 
 

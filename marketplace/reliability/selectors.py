@@ -98,7 +98,7 @@ def reliability_ledger(host_id: UUID, now: datetime) -> Ledger:
     """
     host = Host.objects.filter(pk=host_id).first()
     if host is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     until = window_end(now)
     windows = tuple(maintenance_of(host_id).filter(ends_at__gt=until - WINDOW))
     notices = [_notice(window) for window in windows]

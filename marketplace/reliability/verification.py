@@ -114,5 +114,5 @@ def _verify(host: Host, target: Verification, *, reason: str, actor: str, at: da
 def _lock(host_id: UUID) -> Host:
     host = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk").first()
     if host is None:
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return host

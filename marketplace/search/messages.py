@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.gpu_catalogue.catalogue import by_slug
@@ -30,7 +30,7 @@ TERM_WORDS: Final[Mapping[str, Words]] = {
     "simulated": _("Simulated"),
     "runtime": _("Runtime"),
     "reliability": _("Reliability"),
-    "lease_hours": _("Longest lease"),
+    "lease_hours": _("Longest rental"),
     "price": _("Price per GPU-hour"),
     "total": _("Price per hour"),
     "value": _("Value"),
@@ -45,7 +45,7 @@ TERM_WORDS: Final[Mapping[str, Words]] = {
     "net_down": _("Download"),
 }
 MODE_WORDS: Final[Mapping[str, Words]] = {
-    "hourly": _("Hourly"),
+    "hourly": _("On-demand"),
     "reserved": _("Reserved"),
     "tiered": _("Tiered"),
     "spot": _("Spot"),
@@ -82,7 +82,7 @@ def value_words(term: str, value: Scalar) -> str:
         case "gpu":
             return by_slug(str(value)).name
         case "reliability":
-            return f"{plain_number(Decimal(str(value)) * _PERCENT)} %"
+            return f"{plain_number(Decimal(str(value)) * _PERCENT)}%"
         case "lease_hours":
             return hours_words(Decimal(str(value)))
         case "disk":
@@ -102,7 +102,7 @@ def hours_words(hours: Decimal) -> str:
     days, rest = divmod(hours, _HOURS_PER_DAY)
     if rest or not days:
         return gettext("%(count)s h") % {"count": plain_number(hours)}
-    return gettext("%(count)s days") % {"count": plain_number(days)}
+    return ngettext("%(count)s day", "%(count)s days", int(days)) % {"count": plain_number(days)}
 
 
 def plain_number(value: Any) -> str:
@@ -116,4 +116,4 @@ def percent_words(ppm: int | None) -> str:
 
     It is rounded down to hundredths, since 99.996 is not 100.
     """
-    return "" if ppm is None else f"{plain_number(Decimal(ppm // _PPM_PER_HUNDREDTH) / _PERCENT)} %"
+    return "" if ppm is None else f"{plain_number(Decimal(ppm // _PPM_PER_HUNDREDTH) / _PERCENT)}%"

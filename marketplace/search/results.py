@@ -81,7 +81,7 @@ def priced_offer(offer_id: UUID, query: OfferQuery) -> dict[str, Any]:
     """
     for offer in priced_offers([offer_id], query):
         return offer
-    raise NotFound("There is no such offer.")
+    raise NotFound("This offer doesn't exist.")
 
 
 def _priced(row: Mapping[str, Any], query: OfferQuery) -> dict[str, Any]:

@@ -57,36 +57,39 @@ REQUIREMENTS: Final[dict[str, Requirement]] = {
     "root_limit": Requirement(
         _("System disk"),
         "agent",
-        _("Use the engine's overlay2 driver, and run it in the same mount namespace as the agent."),
+        _("Use the engine's overlay2 storage driver, and run it in the same mount namespace as the agent."),
         needed=False,
         source="Else one renter can fill the disk of all.",
     ),
     "gpu_present": Requirement(
         _("GPUs present"),
         "inventory",
-        _("Look for Xid errors in dmesg, seat the GPU and its power anew, restart the machine."),
+        _("Check dmesg for Xid errors, reseat the GPU and its power cables, and restart the machine."),
         source="The GPUs that the host enrolled with.",
     ),
     "gpu_exclusive": Requirement(
         _("GPU free of other programs"),
         "agent",
-        _("End what else computes on this GPU (nvidia-smi lists it); keep it off while the host is on the market."),
+        _("Stop other programs on this GPU (nvidia-smi lists them), and don't run them while the host is listed."),
         per_gpu=True,
         source="A GPU is leased to one holder (docs/locks.md).",
     ),
     "gpu_memory": Requirement(
         _("GPU memory"),
         "memory",
-        _("The GPU has less memory than its name says: take it off this host, or report a wrong figure in the catalogue."),
+        _(
+            "The GPU has less memory than its model should have. Remove it from this host, or report the "
+            "error in the catalog."
+        ),
         per_gpu=True,
         unit="MiB",
         source="The catalogue's size of the model, less a tenth.",
     ),
     "gpu_compute": Requirement(
-        _("GPU rate (FP32)"),
+        _("GPU performance (FP32)"),
         "compute",
-        _("Look for throttling (nvidia-smi -q -d PERFORMANCE): power limit, heat, a bad power cable."),
-        unmeasured=_("Install the driver's CUDA library (libcuda.so.1): NVML alone measures nothing."),
+        _("Check for throttling (nvidia-smi -q -d PERFORMANCE): power limit, heat, or a faulty power cable."),
+        unmeasured=_("Install the driver's CUDA library (libcuda.so.1). NVML alone can't measure performance."),
         per_gpu=True,
         unit="TFLOPS",
         source="Half of the catalogue's FP32 figure.",
@@ -94,51 +97,52 @@ REQUIREMENTS: Final[dict[str, Requirement]] = {
     "disk_free": Requirement(
         _("Free disk"),
         "least",
-        _("Free space under the agent's folder, or move it to a larger disk."),
+        _("Free up disk space in the agent's folder, or move it to a larger disk."),
         bound=50,
         unit="GB",
         source="The data disk that every instance has for free.",
     ),
     "disk_read": Requirement(
-        _("Disk, reading"),
+        _("Disk reads"),
         "least",
-        _("Put the agent's folder on an SSD, and look for other work on this disk (iostat -x 1)."),
+        _("Move the agent's folder to an SSD, and check for other load on this disk (iostat -x 1)."),
         bound=100,
         unit="MB/s",
         source="Our own choice: below a single hard disk.",
     ),
     "disk_write": Requirement(
-        _("Disk, writing"),
+        _("Disk writes"),
         "least",
-        _("Put the agent's folder on an SSD, and look for other work on this disk (iostat -x 1)."),
+        _("Move the agent's folder to an SSD, and check for other load on this disk (iostat -x 1)."),
         bound=100,
         unit="MB/s",
         source="Our own choice: below a single hard disk.",
     ),
-    "disk_random_read": Requirement(_("Disk, random reads"), "shown", needed=False, unit="IOPS"),
-    "disk_random_write": Requirement(_("Disk, random writes"), "shown", needed=False, unit="IOPS"),
+    "disk_random_read": Requirement(_("Random disk reads"), "shown", needed=False, unit="IOPS"),
+    "disk_random_write": Requirement(_("Random disk writes"), "shown", needed=False, unit="IOPS"),
     "network_up": Requirement(
-        _("Network, up"),
+        _("Network upload"),
         "least",
-        _("Look for what else uses the line, and for a proxy or a firewall between this host and the market."),
+        _("Check for other traffic, and for a proxy or firewall between this host and Berth."),
         bound=10,
         unit="Mbit/s",
         source="The listing minimum of the largest market of this kind.",
     ),
     "network_down": Requirement(
-        _("Network, down"),
+        _("Network download"),
         "least",
-        _("Look for what else uses the line, and for a proxy or a firewall between this host and the market."),
+        _("Check for other traffic, and for a proxy or firewall between this host and Berth."),
         bound=10,
         unit="Mbit/s",
         source="The listing minimum of the largest market of this kind.",
     ),
     "ports": Requirement(
-        _("Ports from outside"),
+        _("Ports reachable from outside"),
         "agent",
         _(
-            "Let these TCP ports in: in this machine's firewall, in the provider's, and forwarded at the router if there is "
-            "one. Where that cannot be, enrol the machine with --behind-nat: renters come through the market then."
+            "Open these TCP ports: in the machine's firewall, in the provider's firewall, and as port "
+            "forwards on the router, if any. If that isn't possible, add the machine with --behind-nat; "
+            "renters then connect through Berth's relay."
         ),
         source="Renters reach published ports directly; the market's relay dials them as they would.",
         told_since=True,
@@ -146,21 +150,23 @@ REQUIREMENTS: Final[dict[str, Requirement]] = {
     "clock": Requirement(
         _("Clock"),
         "most",
-        _("Let the machine keep its time by NTP (timedatectl set-ntp true)."),
+        _("Enable NTP time synchronization (timedatectl set-ntp true)."),
         needed=False,
         bound=5,
         unit="s",
         source="Our own choice: certificates and logs; the protocol itself needs no clock.",
     ),
-    FINISHED: Requirement(_("Self-test finished"), "agent", _("Read the agent's log, mend what hangs, and run it again.")),
+    FINISHED: Requirement(
+        _("Self-test completed"), "agent", _("Check the agent's log, fix what is stuck, and run the self-test again.")
+    ),
 }
 _REASONS: Final[dict[str, Promise]] = {
-    "in_use": _("An instance holds the GPU: not tested."),
-    "not_measurable": _("Not measurable on this machine."),
-    "disk_nearly_full": _("The disk is nearly full: not tested."),
-    "refused": _("The market did not take the speed test now."),
-    "failed": _("The measurement broke off."),
-    "out_of_time": _("The time was over."),
+    "in_use": _("Not tested: the GPU is in use by an instance."),
+    "not_measurable": _("Can't be measured on this machine."),
+    "disk_nearly_full": _("Not tested: the disk is almost full."),
+    "refused": _("The speed test wasn't accepted right now."),
+    "failed": _("The measurement was interrupted."),
+    "out_of_time": _("Timed out."),
 }
 
 

@@ -22,7 +22,7 @@ def self_tests_of(owner_id: UUID, host_id: UUID) -> QuerySet[SelfTest]:
         NotFound: the host is not theirs.
     """
     if not Host.objects.filter(pk=host_id, owner_id=owner_id).exists():
-        raise NotFound("There is no such host.")
+        raise NotFound("This host doesn't exist.")
     return SelfTest.objects.filter(host_id=host_id).order_by("-asked_at", "-id")[:SELF_TESTS_SHOWN]
 
 
@@ -65,7 +65,7 @@ def facts_of_offer(offer_id: UUID) -> ProvenFacts:
     """
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     host = offer.host
     over = SelfTest.objects.filter(host=host, verdict__in=(Verdict.PASSED, Verdict.FAILED))
     last = over.order_by("-finished_at", "-id").first()

@@ -54,7 +54,7 @@ def request_self_test(*, actor_id: UUID, host_id: UUID) -> SelfTest:
     with use_case():
         host = lock_host(host_id) if Host.objects.filter(pk=host_id, owner_id=actor_id).exists() else None
         if host is None:
-            raise NotFound("There is no such host.")
+            raise NotFound("This host doesn't exist.")
         if host.state != HostState.ONLINE:
             raise HostNotOnline("The host's agent does not report now: a self-test would never come back.")
         pending = SelfTest.objects.filter(host=host, verdict=Verdict.PENDING).first()

@@ -94,7 +94,7 @@ def offers_with_claims() -> list[UUID]:
 def _offer(offer_id: UUID) -> Offer:
     offer = Offer.objects.filter(pk=offer_id).first()
     if offer is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     return offer
 
 

@@ -92,7 +92,7 @@ def view_spot_market(offer_id: UUID) -> SpotMarket:
     """
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     return _counted(offer.host, offer)
 
 

@@ -23,13 +23,13 @@ class MoneyField(forms.CharField):
         try:
             micros = parse_money(text)
         except InvalidInput as error:
-            raise forms.ValidationError(_("Write a price such as 1.50.")) from error
+            raise forms.ValidationError(_("Enter a price, such as 1.50.")) from error
         if micros < 0:
-            raise forms.ValidationError(_("A price is not negative."))
+            raise forms.ValidationError(_("The price can't be negative."))
         return micros
 
 
 class EnrolForm(forms.Form):
-    host_name = NameField(label=_("Name of the host"), max_length=80, help_text=_("As renters see it, such as lab-03."))
+    host_name = NameField(label=_("Host name"), max_length=80, help_text=_("The name renters see, such as lab-03."))
     region = NameField(label=_("Region"), max_length=40, help_text=_("City or area, such as eu-west or Shanghai."))
-    price_micros = MoneyField(label=_("First price per GPU-hour"), help_text=_("You can change it at any time."))
+    price_micros = MoneyField(label=_("Initial price per GPU-hour"), help_text=_("You can change it at any time."))

@@ -46,7 +46,7 @@ def test_wallet_part_is_the_page_without_its_frame(client: Client, alice: User) 
     client.force_login(alice)
     text = client.get("/wallet", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in text
-    assert "Set aside" in text
+    assert "On hold" in text
 
 
 def test_statement_is_in_pages(client: Client, alice: User) -> None:

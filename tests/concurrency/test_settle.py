@@ -185,7 +185,7 @@ def test_a_meter_that_is_being_opened_is_not_lost_to_a_release(alice: User, hana
         source = Source(alice, hana)
         source.hold()
         outcomes = in_parallel([lambda source=source: source.open(START), source.close])  # type: ignore[misc]  # bound now
-        assert all(outcome is None or "No money is held" in str(outcome) for outcome in outcomes), outcomes
+        assert all(outcome is None or "There is no hold" in str(outcome) for outcome in outcomes), outcomes
         assert source.open_hold is None
         assert all(meter.closed_at for meter in source.meters)
     assert_sound()

@@ -82,7 +82,7 @@ def test_price_follows_the_choices(page: Client, host: FakeHost) -> None:
 def test_more_than_is_free_is_told_with_a_way_on(page: Client, host: FakeHost, rin: User) -> None:
     order(rin, host, gpu_count=3)
     text = page.post(f"/offers/{_offr(host)}/rent/quote", _choices(gpu_count="2"), headers=HTMX).content.decode()
-    assert "these GPUs have just been taken" in text
+    assert "These GPUs were just rented" in text
     assert "/market?gpu_model=rtx-4090" in text
     assert "Confirm and rent" not in text
 
@@ -115,7 +115,7 @@ def test_changed_price_is_told_and_nothing_ordered(page: Client, host: FakeHost,
     set_price(actor_id=hana.pk, offer_id=host.offer.pk, price_micros=9_000_000)
     response = page.post(f"/offers/{_offr(host)}/rent", _choices(quote_id=public_id("quot", quote.pk)))
     assert response.status_code == 409
-    assert "The price changed while you were looking" in response.content.decode()
+    assert "The price changed before you confirmed" in response.content.decode()
     assert 'value="train"' in response.content.decode()
     assert not Instance.objects.exists()
 
@@ -141,7 +141,7 @@ def test_empty_wallet_is_told(client: Client, host: FakeHost, bob: User) -> None
     quote = _quote(client, host)
     response = client.post(f"/offers/{_offr(host)}/rent", _choices(quote_id=public_id("quot", quote.pk)))
     assert response.status_code == 402
-    assert "cannot pay for the first hour" in response.content.decode()
+    assert "have enough funds for the first hour" in response.content.decode()
 
 
 def test_order_without_a_price_is_refused(page: Client, host: FakeHost) -> None:
@@ -258,7 +258,7 @@ def test_failure_says_whose_fault_it_is(page: Client, host: FakeHost, rin: User)
     host.break_next(instance, "ssh_silent", "No banner.")
     host.sync()
     text = page.get(f"/instances/{_inst(instance)}").content.decode()
-    assert "SSH did not answer inside the instance." in text
+    assert "SSH in the instance didn&#x27;t respond." in text
     assert "This is the host's fault. You aren't charged for it." in text.replace("&#x27;", "'")
 
 

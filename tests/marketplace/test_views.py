@@ -34,8 +34,8 @@ def _market(client: Client, **query: str | int | list[str]) -> str:
 
 @pytest.mark.django_db
 def test_empty_market_is_told(client: Client) -> None:
-    assert "No host has a free GPU right now" in client.get("/").content.decode()
-    assert "Every GPU is taken right now" in _market(client)
+    assert "No GPUs available right now" in client.get("/").content.decode()
+    assert "All GPUs are rented right now" in _market(client)
 
 
 def test_home_counts_and_shows_the_cheapest(client: Client, several: dict[str, Host]) -> None:
@@ -121,7 +121,7 @@ def test_image_hides_what_cannot_run_it_and_says_how_many(client: Client, severa
     Offer.objects.filter(host=several["sim"]).update(cuda="")
     text = _market(client, image="newest")
     assert "· big<" in text
-    assert "2 offers hidden: their hosts cannot run this image" in text
+    assert "2 offers hidden: the hosts can't run this image" in text
     assert "Newest CUDA · CUDA 12.4" in text
     assert "· cheap<" not in text
 
@@ -148,10 +148,10 @@ def test_chips_say_what_each_filter_hides(client: Client, several: dict[str, Hos
 
 def test_nothing_left_names_each_filter_that_leaves_something_without_it(client: Client, several: dict[str, Host]) -> None:
     text = _market(client, gpu_model="rtx-4090", gpu_count=4, price_max="0.01")
-    assert "No free offer matches all of this" in text
+    assert "No available offers match your filters" in text
     assert "1 offer without it" in text
     assert "/market?gpu_count=4&amp;gpu_model=rtx-4090" in text
-    assert "at least two of your filters" in _market(client, gpu_model="t4", gpu_count=8, price_max="0.01")
+    assert "at least two of them exclude" in _market(client, gpu_model="t4", gpu_count=8, price_max="0.01")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_compare_shows_what_differs_and_what_is_best(client: Client, several: di
     context = client.get(
         "/compare", {"ids": f"{_offr(offer_of(several['big']))},{_offr(offer_of(several['cheap']))}"}
     ).context
-    assert "not limited on this host" in client.get("/compare", {"ids": _offr(offer_of(several["big"]))}).content.decode()
+    assert "no limit on this host" in client.get("/compare", {"ids": _offr(offer_of(several["big"]))}).content.decode()
     hourly = context["prices"][0]
     assert [cell.value for cell in hourly.cells] == [400_000, 100_000]
     assert [cell.is_best for cell in hourly.cells] == [False, True]
@@ -242,11 +242,11 @@ def test_compare_leads_to_the_rent_of_what_can_be_had(client: Client, several: d
     assert f'href="/offers/{big}/rent?gpu_count=2' in page
     assert client.get(f"/offers/{big}/rent?gpu_count=2").status_code in (200, 302)
     assert f'href="/offers/{cheap}/rent' not in page  # it has one GPU
-    assert page.count("not free") == 1
+    assert page.count("not available") == 1
     Offer.objects.filter(host=several["big"]).update(gpu_free=0, gpu_spot=2)
     assert f'href="/offers/{big}/rent' in client.get("/compare", asked).content.decode()  # spot rents yield to it
     Offer.objects.filter(host=several["big"]).update(gpu_spot=0)
-    assert client.get("/compare", asked).content.decode().count("not free") == 2
+    assert client.get("/compare", asked).content.decode().count("not available") == 2
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_compare_prices_follow_the_wishes(client: Client, several: dict[str, Hos
 
 
 def test_nothing_to_compare_says_how(client: Client, several: dict[str, Host]) -> None:
-    assert "Nothing to compare yet" in client.get("/compare").content.decode()
+    assert "No offers selected" in client.get("/compare").content.decode()
     assert client.get("/compare", {"ids": "nonsense"}).status_code == 400
 
 
@@ -288,7 +288,7 @@ def test_picks_are_kept_and_four_at_most(client: Client, hana: User) -> None:
         client.post("/compare/pick", {"offer": key})
     assert [offer.key for offer in client.get("/compare").context["offers"]] == keys[:4]
     full = client.post("/compare/pick", {"offer": keys[4]}, headers={"HX-Request": "true"}).content.decode()
-    assert "Four at most" in full
+    assert "You can compare up to four" in full
     client.post("/compare/pick", {"offer": keys[0]})
     assert [offer.key for offer in client.get("/compare").context["offers"]] == keys[1:4]
     dropped = client.post("/compare/drop", {"offer": keys[1], "ids": ",".join(keys[1:4])})
@@ -368,7 +368,7 @@ def test_offer_page_tells_age_and_number_of_measurements(client: Client, host: H
 def test_closed_offer_page_leads_elsewhere(client: Client, host: Host, hana: User) -> None:
     set_listed(actor_id=hana.pk, offer_id=offer_of(host).pk, listed=False)
     text = client.get(f"/offers/{_offr(offer_of(host))}").content.decode()
-    assert "No GPU free right now" in text
+    assert "No GPUs available right now" in text
     assert "/rent?" not in text
     assert "/watches/new?q=gpu%3Drtx-4090" in text
 
@@ -392,7 +392,7 @@ def test_strangers_are_sent_to_sign_in(client: Client, path: str) -> None:
 def test_renter_becomes_a_host_owner(client: Client, alice: User) -> None:
     client.force_login(alice)
     assert "Earn with your GPUs" in client.get("/hosts").content.decode()
-    assert "No host yet" in client.post("/hosts/become-owner", follow=True).content.decode()
+    assert "No hosts yet" in client.post("/hosts/become-owner", follow=True).content.decode()
 
 
 def test_own_hosts_only(client: Client, host: Host, bob: User, hana: User) -> None:
@@ -442,7 +442,7 @@ def test_owner_sets_price_listing_and_draining(client: Client, host: Host, hana:
 def test_wrong_price_is_told(client: Client, host: Host, hana: User) -> None:
     client.force_login(hana)
     response = client.post(f"/offers/{_offr(offer_of(host))}/price", {"price_micros": "much"}, follow=True)
-    assert "Write a price such as 1.50." in response.content.decode()
+    assert "Enter a price, such as 1.50." in response.content.decode()
 
 
 @pytest.mark.parametrize("who", ["alice", "bob"])

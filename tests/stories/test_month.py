@@ -56,7 +56,7 @@ class Row:
 
     @property
     def seconds(self) -> Fraction | None:
-        found = re.search(r"([\d.]+) s$", self.cells["How long"])
+        found = re.search(r"([\d.]+) s$", self.cells["Duration"])
         return Fraction(found[1]) if found else None
 
     @property
@@ -194,7 +194,7 @@ def test_the_invoice_says_the_same(month: User, client: Client) -> None:
 def _is_bill(row: Row) -> bool:
     """What is charged or given back, and no money put in or moved between one's own wallets."""
     words = row.cells["What"].lower()
-    return not any(word in words for word in ("credit added", "coupon"))
+    return not any(word in words for word in ("account credit", "coupon"))
 
 
 def _paper_line(place: int, words: list[str]) -> tuple[Fraction, Fraction, int, int] | None:

@@ -160,7 +160,7 @@ def test_gpu_taken_by_someone_else_is_told_in_place(lonely_site: Site, world: Wo
     expect(page.locator("#confirm")).to_be_visible()
     order(world.alice, world.hosts["attic"], gpus=2, name="faster")
     page.click("#confirm")
-    expect(page.locator("#fault")).to_contain_text("these GPUs have just been taken")
+    expect(page.locator("#fault")).to_contain_text("These GPUs were just rented")
     expect(page.locator("#bill")).to_contain_text("No GPUs available right now")
 
 
@@ -170,7 +170,7 @@ def test_changed_price_shows_the_new_one(lonely_site: Site, world: World) -> Non
     expect(page.locator("#bill")).to_contain_text("$0.46")
     set_price(actor_id=world.hana.pk, offer_id=world.offer_of("lab-03").pk, price_micros=500_000)
     page.click("#confirm")
-    expect(page.locator("#fault")).to_contain_text("The price changed while you were looking")
+    expect(page.locator("#fault")).to_contain_text("The price changed before you confirmed")
     expect(page.locator("#bill .lead-figure")).to_contain_text("$0.50")
     page.click("#confirm")
     page.wait_for_url("**/instances/inst_*")
@@ -196,12 +196,12 @@ def test_a_start_whose_gpus_are_taken_offers_a_place_in_line(lonely_site: Site, 
 def test_host_owner_enrols(site: Site, world: World) -> None:
     page = site.sign_in("hana@example.com")
     page.goto("/hosts")
-    page.get_by_role("button", name="Enrol a host").click()
+    page.get_by_role("button", name="Add host").click()
     page.fill("#id_host_name", "new-box")
     page.fill("#id_region", "eu-west")
     page.fill("#id_price_micros", "much")
     page.click('text="Get the command"')
-    expect(page.locator("#enrol")).to_contain_text("such as 1.50.")
+    expect(page.locator("#enrol")).to_contain_text("Enter a price, such as 1.50.")
     page.fill("#id_price_micros", "0.75")
     page.click('text="Get the command"')
     command = page.locator("#enrol-command")

@@ -21,11 +21,11 @@ def _opened(site: Site, path: str, **options: object) -> Page:
 def test_the_advice_follows_the_form(site: Site, world: World) -> None:
     page = _opened(site, "/advisor")
     expect(page.locator(".preset[aria-current]")).to_have_text("7B chat, inference")
-    page.locator("label.pick", has_text="Fine-tune by LoRA").click()
+    page.locator("label.pick", has_text="LoRA fine-tuning").click()
     expect(page.locator("#step-training")).to_contain_text("LoRA freezes the weights")
     page.fill("#id_parameters", "70B")
     page.press("#id_parameters", "0")  # a key is let go: 70B0 is no number
-    expect(page.locator("#work")).to_contain_text("Write a number such as")
+    expect(page.locator("#work")).to_contain_text("Enter a number, such as")
     expect(page.locator("#id_parameters")).to_be_focused()
     page.press("#id_parameters", "Backspace")
     expect(page.locator(".tile-main")).to_contain_text("4 × 48 GB")

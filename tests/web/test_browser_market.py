@@ -110,9 +110,9 @@ def test_line_by_keyboard_fills_the_panel(site: Site, world: World) -> None:
 def test_chips_take_conditions_away(site: Site, world: World) -> None:
     page = _market(site, "/market?region=Shanghai&gpu_model=rtx-4090&fp16__gt=100")
     expect(page.locator("tr.offer-row")).to_have_count(1)
-    page.get_by_role("link", name="Remove the filter Region: Shanghai").click()
+    page.get_by_role("link", name="Remove filter: Region: Shanghai").click()
     expect(page.locator("tr.offer-row")).to_have_count(3)
-    page.get_by_role("link", name=re.compile("Remove the filter FP16")).click()
+    page.get_by_role("link", name=re.compile("Remove filter: FP16")).click()
     expect(page.locator(".chips li")).to_have_count(2)
     page.get_by_role("link", name="Clear all").click()
     expect(page.locator("tr.offer-row")).to_have_count(10)
@@ -138,7 +138,7 @@ def test_wrong_line_is_marked_and_changes_nothing(site: Site, world: World) -> N
 
 def test_nothing_left_says_because_of_what(site: Site, world: World) -> None:
     page = _market(site, "/market?gpu_model=h100-sxm&price_max=0.5")
-    expect(page.locator(".nothing")).to_contain_text("No free offer matches all of this")
+    expect(page.locator(".nothing")).to_contain_text("No available offers match your filters")
     page.get_by_role("link", name=re.compile("Leave out Price per GPU-hour")).click()
     expect(page.locator("tr.offer-row")).to_have_count(1)
     assert _is_same_document(page)
@@ -201,16 +201,16 @@ def test_compare_from_the_rows(site: Site, world: World) -> None:
     other = site.open()
     other.goto(page.url)
     expect(other.locator("table.compare tbody tr").nth(1)).to_contain_text("$0.92")
-    page.get_by_role("button", name="Take RTX 2080 Ti out of the comparison").click()
+    page.get_by_role("button", name="Remove RTX 2080 Ti from the comparison").click()
     expect(page.locator("table.compare thead td .offer-name")).to_have_text(["RTX 4090"])
 
 
 def test_offer_page_follows_count_and_disk(site: Site, world: World) -> None:
     page = _market(site, f"/offers/{public_id('offr', world.offer_of('lab-03').pk)}")
     page.locator("label.segment", has_text="2").first.click()
-    expect(page.locator(".rent-bill")).to_contain_text("$0.92 / h for 2")
+    expect(page.locator(".rent-bill")).to_contain_text("$0.92/hr for 2 GPUs")
     page.fill("#f-data-disk", "1050")
-    expect(page.locator(".rent-bill")).to_contain_text("$0.93 / h for 2")
+    expect(page.locator(".rent-bill")).to_contain_text("$0.93/hr for 2 GPUs")
     expect(page.locator("#f-data-disk")).to_be_focused()
     assert _is_same_document(page)
     expect(page).to_have_url(re.compile("data_disk_gb=1050"))
@@ -229,13 +229,13 @@ def test_searches_are_saved_run_and_deleted(site: Site, world: World) -> None:
     expect(page.locator("tr.offer-row")).to_have_count(2)
     page.locator("#saved-searches summary").click()
     page.get_by_role("button", name="Delete Shanghai boxes").click()
-    expect(page.locator("#saved-list")).to_contain_text("Nothing saved yet.")
+    expect(page.locator("#saved-list")).to_contain_text("No saved searches yet.")
 
 
 def test_wait_list_opens_with_the_search(site: Site, world: World) -> None:
     page = site.sign_in("alice@example.com")
     page.goto("/market?region=Shanghai&gpu_model=h100-sxm")
-    page.locator(".results-tools").get_by_role("button", name="Tell me, or rent for me").click()
+    page.locator(".results-tools").get_by_role("button", name="Join the waitlist").click()
     expect(page.locator("#watch-q")).to_have_value("gpu=h100-sxm region=Shanghai")
     page.keyboard.press("Escape")
     expect(page.locator("#watch")).to_be_hidden()
@@ -243,7 +243,7 @@ def test_wait_list_opens_with_the_search(site: Site, world: World) -> None:
 
 def test_help_of_the_line_opens_and_its_examples_work(site: Site, world: World) -> None:
     page = _market(site)
-    page.get_by_role("button", name="How to write a search").click()
+    page.get_by_role("button", name="Search syntax").click()
     expect(page.locator("#grammar")).to_be_visible()
     page.locator("#grammar td a").nth(2).click()
     expect(page.locator("#q")).to_have_value("vram>=24 price<0.5")

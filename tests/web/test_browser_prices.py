@@ -78,7 +78,7 @@ def test_a_host_owner_sets_every_price(site: Site, world: World) -> None:
     page.fill("#id_month", "25")
     page.fill("#id_spot_floor", "9")
     page.get_by_role("button", name="Save prices").click()
-    expect(page.locator(".price-form")).to_contain_text("at most the hourly price")
+    expect(page.locator(".price-form")).to_contain_text("no higher than the on-demand price")
     page.fill("#id_spot_floor", "0.1")
     page.get_by_role("button", name="Save prices").click()
     expect(page.locator(".price-form")).to_contain_text("Saved.")

@@ -56,7 +56,7 @@ def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, vie
 def test_a_place_is_taken_on_the_market_and_given_up(site: Site, world: World) -> None:
     page = site.sign_in("alice@example.com")
     page.goto("/market?q=rtx-2080-ti+price%3C0.05")
-    page.get_by_role("button", name="Tell me, or rent for me").first.click()
+    page.get_by_role("button", name="Join the waitlist").first.click()
     dialog = page.locator("dialog#watch")
     expect(dialog.locator("#watch-q")).to_have_value("gpu=rtx-2080-ti price<0.05")
     expect(dialog.locator("#watch-max_price")).to_have_value("0.05")
@@ -91,5 +91,5 @@ def test_what_is_wrong_is_said_in_the_dialog_which_stays_as_it_was(site: Site, w
 def test_who_is_not_signed_in_is_sent_to_sign_in(site: Site, world: World) -> None:
     page = site.open()
     page.goto("/market?q=rtx-2080-ti+price%3C0.05")
-    page.get_by_role("button", name="Tell me, or rent for me").first.click()
+    page.get_by_role("button", name="Join the waitlist").first.click()
     page.wait_for_url("**/accounts/login/?next=/market*")

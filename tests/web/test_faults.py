@@ -66,7 +66,7 @@ def test_words_of_a_field_come_first() -> None:
 def test_unknown_errors_say_what_they_say() -> None:
     error = DomainError("The moon is full.")
     assert fault_of(error).title == "The moon is full."
-    assert failure_words("odd").title == "It failed."
+    assert failure_words("odd").title == "The instance failed."
 
 
 def test_htmx_gets_a_toast() -> None:
@@ -75,7 +75,7 @@ def test_htmx_gets_a_toast() -> None:
     assert response is not None
     assert response.status_code == 409
     assert response["HX-Retarget"] == "#toasts"
-    assert "these GPUs have just been taken" in response.content.decode()
+    assert "These GPUs were just rented" in response.content.decode()
 
 
 def test_form_goes_back_with_a_message() -> None:
@@ -83,7 +83,7 @@ def test_form_goes_back_with_a_message() -> None:
     response = _answer(request, GpuTaken("taken"))
     assert response is not None
     assert (response.status_code, response["Location"]) == (303, "/market")
-    assert "these GPUs have just been taken" in str(next(iter(get_messages(request))))
+    assert "These GPUs were just rented" in str(next(iter(get_messages(request))))
 
 
 @pytest.mark.parametrize("referer", ["https://elsewhere.example/evil", "", "http://testserver/instances/x/stop"])
@@ -104,12 +104,12 @@ def test_page_says_what_is_wrong() -> None:
     response = _answer(_request("get"), Busy())
     assert response is not None
     assert response.status_code == 503
-    assert "Too much is going on" in response.content.decode()
+    assert "Berth is busy" in response.content.decode()
 
 
 def test_words_are_in_the_readers_language() -> None:
     with translation.override("zh-hans"):
-        assert str(FAULTS["gpu_taken"].title).startswith("有人抢先一步")
+        assert str(FAULTS["gpu_taken"].title).startswith("这些 GPU 刚刚被其他人租走")
 
 
 @pytest.mark.parametrize("path", ["/api/v1/instances", "/agent/v1/sync"])

@@ -55,7 +55,7 @@ def test_chinese_is_chinese() -> None:
         "GPUs",
         "Stripe",
         "Webhook",
-        "%(percent)s %%",
+        "%(percent)s%%",
     }
 
 
@@ -64,7 +64,7 @@ def test_compiled_catalogue_is_used() -> None:
     trans_real._translations.clear()  # type: ignore[attr-defined]  # private: what was read before
     with translation.override("zh-hans"):
         assert translation.gettext("My instances") == "我的实例"
-        assert translation.ngettext("%(total)s offer", "%(total)s offers", 3) == "%(total)s 个报价"
+        assert translation.ngettext("%(total)s offer", "%(total)s offers", 3) == "%(total)s 个可租资源"
         assert translation.pgettext("days, short", "d") == "天"
 
 

@@ -25,7 +25,7 @@ def take_turn(host_id: UUID) -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
         if not cursor.fetchone()[0]:
-            raise Busy("The last sync of this host is still at work.")
+            raise Busy("The last sync of this host is still being processed.")
     try:
         yield
     finally:

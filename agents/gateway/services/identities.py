@@ -92,7 +92,7 @@ def _give_key(host_id: UUID, public_key: str, join_hash: str) -> None:
         KeyRevoked: It is the revoked key itself.
     """
     if AgentIdentity.objects.filter(pk=host_id, public_key=public_key).exists():
-        raise KeyRevoked("This is the key that was revoked. Enrol with --new-key.")
+        raise KeyRevoked("This key was revoked. Run enrol with --new-key.")
     SupersededBoot.objects.filter(identity=host_id).delete()  # messages under the former key must not count any more
     AgentIdentity.objects.filter(pk=host_id).delete()
     AgentIdentity.objects.create(host_id=host_id, public_key=public_key, join_hash=join_hash)

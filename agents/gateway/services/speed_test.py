@@ -61,5 +61,5 @@ def admit_beside(message: SignedMessage, received_at: datetime) -> UUID:
     if not own.exists():
         raise Superseded(_BOOT_IS_NOT_PRESENT)
     if not fresh.exists():
-        raise Replayed(f"Sequence {envelope.sequence} of this boot has been taken.")
+        raise Replayed(f"Sequence {envelope.sequence} of this boot was already accepted.")
     raise TooManySpeedTests(f"At most {SPEED_REQUESTS_PER_WINDOW} in {SPEED_WINDOW.seconds // 60} minutes.")

@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["reason"].strip():
-            raise CommandError("Say who has looked, and at what.")
+            raise CommandError("Enter who checked, and what.")
         if not lift_freeze(by=f"command: {options['reason'].strip()}"):
-            raise CommandError("No freeze stands.")
+            raise CommandError("There is no freeze.")
         self.stdout.write("Money may leave again.")

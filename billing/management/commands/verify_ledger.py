@@ -34,8 +34,8 @@ class Command(BaseCommand):
         for finding in findings:
             self.stdout.write(str(finding))
         if findings:
-            raise CommandError(f"The ledger does not hold: {len(findings)} findings.")
-        self.stdout.write("The ledger holds.")
+            raise CommandError(f"The ledger is inconsistent: {len(findings)} findings.")
+        self.stdout.write("The ledger is consistent.")
 
 
 def _seal(text: str) -> tuple[int, str]:

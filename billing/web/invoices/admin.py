@@ -8,6 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminDecimalFieldWidget,
@@ -39,20 +40,20 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
         max_length=40,
         label=_("Coupon code"),
         required=False,
-        help_text=_("Left empty, one that nobody can guess is made up."),
+        help_text=_("Leave blank to generate a random code."),
         widget=UnfoldAdminTextInputWidget,
     )
     kind = forms.ChoiceField(choices=CouponCode.Kind.choices, label=_("Kind"), widget=UnfoldAdminSelectWidget)
-    amount = PlainDecimalField(label=_("Amount of a fixed one"), **_MONEY)
+    amount = PlainDecimalField(label=_("Amount (fixed coupons)"), **_MONEY)
     percent = PlainDecimalField(
-        label=_("Percent of the next top-up"),
+        label=_("% of the next top-up"),
         min_value=0,
         max_value=100,
         decimal_places=2,
         required=False,
         widget=UnfoldAdminDecimalFieldWidget,
     )
-    most = PlainDecimalField(label=_("Never more than"), **_MONEY)
+    most = PlainDecimalField(label=_("At most"), **_MONEY)
     modes = forms.MultipleChoiceField(
         label=_("Only for these billing modes"),
         choices=list(MODE_WORDS.items()),
@@ -62,17 +63,19 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
     gpu_models = forms.CharField(
         label=_("Only for these GPU models"),
         required=False,
-        help_text=_("As in addresses of the market, divided by commas: rtx-4090, h100-sxm. Empty: every model."),
+        help_text=_("As in market URLs, separated by commas: rtx-4090, h100-sxm. Leave blank for all models."),
         widget=UnfoldAdminTextInputWidget,
     )
     expires_at = forms.SplitDateTimeField(
-        label=_("Can be redeemed until (UTC)"), required=False, widget=UnfoldAdminSplitDateTimeWidget
+        label=_("Redeemable until (UTC)"), required=False, widget=UnfoldAdminSplitDateTimeWidget
     )
     valid_days = forms.IntegerField(
-        label=_("Credit lasts for days"), min_value=1, required=False, widget=UnfoldAdminIntegerFieldWidget
+        label=_("Valid for (days)"), min_value=1, required=False, widget=UnfoldAdminIntegerFieldWidget
     )
-    per_user = forms.IntegerField(label=_("For each person"), min_value=1, initial=1, widget=UnfoldAdminIntegerFieldWidget)
-    total_limit = forms.IntegerField(label=_("In all"), min_value=1, required=False, widget=UnfoldAdminIntegerFieldWidget)
+    per_user = forms.IntegerField(label=_("Uses per person"), min_value=1, initial=1, widget=UnfoldAdminIntegerFieldWidget)
+    total_limit = forms.IntegerField(
+        label=_("Total uses"), min_value=1, required=False, widget=UnfoldAdminIntegerFieldWidget
+    )
 
     class Meta:
         model = CouponCode
@@ -100,7 +103,7 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
 class OfferedForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """Form for whether a code can still be redeemed."""
 
-    active = forms.BooleanField(label=_("Can be redeemed"), required=False, widget=UnfoldBooleanSwitchWidget)
+    active = forms.BooleanField(label=_("Redeemable"), required=False, widget=UnfoldBooleanSwitchWidget)
 
     class Meta:
         model = CouponCode
@@ -164,18 +167,17 @@ class CouponCodeAdmin(ReadOnlyAdmin):
         obj.pk, obj.code = made.pk, made.code
         if made.waits:
             messages.warning(
-                request, _("It can give more than one person may give alone: a second one has to put this code in use.")
+                request,
+                _("This code can pay out more than one staff member may grant alone. A second one must activate it."),
             )
         if len(made.code) < COUPON_GUESSABLE_CHARS:
-            messages.warning(
-                request, _("This code is short enough to be guessed: take it for public, and set a total limit.")
-            )
+            messages.warning(request, _("This code is short enough to guess. Treat it as public and set a total limit."))
 
     @admin.display(description=_("confirmed by"))
     def second(self, row: CouponCode) -> str:
         return name_of(row.confirmed_by)
 
-    @admin.display(description=_("gives"))
+    @admin.display(description=_("benefit"))
     def gives(self, row: CouponCode) -> str:
         if row.kind == CouponCode.Kind.FIXED:
             return format_money(row.amount_micros or 0)
@@ -196,7 +198,7 @@ class DrawInline(ReadOnlyInline):
     def drawn(self, row: CouponDraw) -> str:
         return format_money(row.drawn_micros)
 
-    @admin.display(description=_("used"))
+    @admin.display(description=pgettext_lazy("amount", "used"))
     def used(self, row: CouponDraw) -> str:
         return format_money(row.used_micros)
 
@@ -232,7 +234,7 @@ class OrderAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     search_fields = ("owner__email", "source_id", "key")
 
-    @admin.display(description=_("paid at once"))
+    @admin.display(description=_("paid upfront"))
     def paid(self, row: Order) -> str:
         return format_money(row.amount_micros)
 
@@ -245,13 +247,13 @@ class CorrectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
     """
 
     because = NameField(
-        label=_("Take it back in full, because"),
+        label=_("Reason for the full credit note"),
         max_length=160,
         required=False,
         widget=UnfoldAdminTextInputWidget,
     )
     reissue = forms.BooleanField(
-        label=_("Issue it anew with the buyer's present address"), required=False, widget=UnfoldBooleanSwitchWidget
+        label=_("Reissue with the buyer's current address"), required=False, widget=UnfoldBooleanSwitchWidget
     )
 
     class Meta:
@@ -313,7 +315,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
     def tax(self, row: Invoice) -> str:
         return format_money(row.tax_micros)
 
-    @admin.display(description=_("by coupons"))
+    @admin.display(description=_("coupons"))
     def coupons(self, row: Invoice) -> str:
         return format_money(row.coupon_micros)
 

@@ -41,16 +41,16 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
     def clean_country(self) -> str:
         country = str(self.cleaned_data["country"]).strip().upper()
         if country and not (len(country) == 2 and country.isascii() and country.isalpha()):  # noqa: PLR2004  two letters
-            raise forms.ValidationError(_("Write two letters, such as DE or CN."))
+            raise forms.ValidationError(_("Enter two letters, such as DE or CN."))
         return country
 
 
 class OrdersForm(forms.Form):
     """Filters for orders; days are whole days in UTC, both included."""
 
-    kind = forms.ChoiceField(label=_("Kind"), choices=[("", _("every kind")), *Order.Kind.choices], required=False)
+    kind = forms.ChoiceField(label=_("Kind"), choices=[("", _("all types")), *Order.Kind.choices], required=False)
     billing_mode = forms.ChoiceField(
-        label=_("Billing mode"), choices=[("", _("every mode")), *MODE_WORDS.items()], required=False
+        label=_("Billing mode"), choices=[("", _("all modes")), *MODE_WORDS.items()], required=False
     )
     day_from = DayField(label=_("From day"), required=False)
     day_to = DayField(label=_("To day"), required=False)

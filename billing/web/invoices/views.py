@@ -34,7 +34,7 @@ def coupons(request: SignedInRequest) -> HttpResponse:
     if form.is_valid():
         try:
             coupon = redeem_code(owner_id=request.user.pk, **form.cleaned_data)
-            messages.success(request, _("%(code)s is redeemed.") % {"code": coupon.code})
+            messages.success(request, _("%(code)s redeemed") % {"code": coupon.code})
             return redirect("coupons")
         except DomainError as error:
             fault = error
@@ -85,7 +85,7 @@ def billing_address(request: SignedInRequest) -> HttpResponse:
     form = AddressForm(request.POST or None, instance=address_of(owner_id=request.user.pk))
     if request.method == "POST" and form.is_valid():
         set_address(owner_id=request.user.pk, **form.cleaned_data)
-        messages.success(request, _("The address is saved; it stands on invoices from now on."))
+        messages.success(request, _("Address saved. It appears on future invoices."))
         return redirect("invoices")
     return render_page(request, "billing/billing_address.html", {"form": form})
 

@@ -28,7 +28,7 @@ class LedgerAuditAdmin(ReadOnlyAdmin):
     @admin.display(description=_("result"))
     def verdict(self, row: LedgerAudit) -> str:
         if row.count == 0:
-            return str(_("The ledger holds"))
+            return str(_("The ledger is consistent"))
         return ngettext("%(count)d finding", "%(count)d findings", row.count) % {"count": row.count}
 
     @admin.display(description=_("grants"))
@@ -51,7 +51,7 @@ class LedgerAuditAdmin(ReadOnlyAdmin):
         for field in LedgerAudit._meta.fields:
             setattr(obj, field.attname, getattr(run, field.attname))
         if findings:
-            messages.error(request, _("The ledger does not hold; see the findings."))
+            messages.error(request, _("The ledger is inconsistent. See the findings."))
 
 
 @admin.register(Seal, site=staff_panel)

@@ -28,7 +28,7 @@ class RefundActionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
     """Form that never edits a payment; saving it with an amount refunds that much to its card."""
 
     refund = PlainDecimalField(
-        label=_("Refund to the card"),
+        label=_("Refund to card"),
         min_value=0,
         max_digits=14,
         decimal_places=6,
@@ -45,7 +45,7 @@ class RefundActionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("refund") and not cleaned.get("reason"):
-            self.add_error("reason", _("Say why; the renter reads it beside the refund."))
+            self.add_error("reason", _("Enter a reason. The renter sees it with the refund."))
         return cleaned
 
 
@@ -102,9 +102,9 @@ class PaymentAdmin(ReadOnlyAdmin):
                 actor=f"staff:{signed_in(request).pk.hex}",
                 refund_id=UUID(str(form.cleaned_data["key"])),
             )
-            messages.success(request, _("The refund is on its way; the money has left the wallet."))
+            messages.success(request, _("Refund started. The amount was deducted from the wallet."))
             if repaid := repaid_micros(obj.pk) - before:
-                told = _("The wallet has paid %(amount)s for the used bonus of this top-up.")
+                told = _("%(amount)s was deducted from the wallet for the used bonus of this top-up.")
                 messages.info(request, told % {"amount": format_money(repaid)})
 
     @staticmethod
@@ -119,11 +119,11 @@ class PaymentAdmin(ReadOnlyAdmin):
     def refunded(self, row: Payment) -> str:
         return format_money(row.refunded_micros)
 
-    @admin.display(description=_("can be refunded"))
+    @admin.display(description=_("refundable"))
     def refundable(self, row: Payment) -> str:
         return format_money(refundable_micros(row))
 
-    @admin.display(description=_("paid for its used bonus then"))
+    @admin.display(description=_("deducted for used bonus"))
     def bonus(self, row: Payment) -> str:
         """Return what the wallet pays for the bonus beside the largest refund."""
         return format_money(refund_quote(row, refundable_micros(row)).bonus_micros)
@@ -170,7 +170,7 @@ class StripeEventAdmin(ReadOnlyAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         counts = refusal_counts()
         if any(counts.values()):
-            told = _("Refused at the door: %(forged)d forged, %(stale)d too old, %(malformed)d unreadable.")
+            told = _("Rejected: %(forged)d forged, %(stale)d expired, %(malformed)d malformed.")
             messages.warning(request, told % counts)
         return super().changelist_view(request, extra_context)
 

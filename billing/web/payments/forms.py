@@ -28,13 +28,13 @@ class AmountField(forms.CharField):
         try:
             micros = parse_money(text)
         except InvalidInput as error:
-            raise forms.ValidationError(_("Write an amount such as 25 or 25.50.")) from error
+            raise forms.ValidationError(_("Enter an amount, such as 25.50.")) from error
         limits = top_up_limits(settings.MARKET_CURRENCY)
         if micros != round_down(micros, settings.MARKET_CURRENCY):
-            raise forms.ValidationError(_("A card cannot be charged so small a fraction."))
+            raise forms.ValidationError(_("Enter an amount with at most two decimals."))
         if not limits.least_micros <= micros <= limits.most_micros:
             span = {"least": format_money(limits.least_micros), "most": format_money(limits.most_micros)}
-            raise forms.ValidationError(_("Choose from %(least)s to %(most)s.") % span)
+            raise forms.ValidationError(_("Enter an amount from %(least)s to %(most)s.") % span)
         return micros
 
 
@@ -43,9 +43,9 @@ class TopUpForm(forms.Form):
 
     amount = AmountField(label=_("Amount"))
     save_card = forms.BooleanField(
-        label=_("Save the card for automatic top-ups"),
+        label=_("Save this card for auto top-up"),
         required=False,
-        help_text=_("Stripe keeps it; it is charged later only by the rule that you set on this page."),
+        help_text=_("Stripe stores the card. It is only charged according to the rule you set on this page."),
     )
     key = forms.CharField(widget=forms.HiddenInput, max_length=64, initial=lambda: new_uuid().hex)
 
@@ -53,16 +53,16 @@ class TopUpForm(forms.Form):
 class AutoForm(forms.Form):
     """Rule of automatic top-up."""
 
-    enabled = forms.BooleanField(label=_("Top up by itself"), required=False)
-    threshold = AmountField(label=_("When less than this can be spent"), required=False)
-    amount = AmountField(label=_("Charge my card"), required=False)
-    monthly_cap = forms.CharField(label=_("At most in a month"), required=False, max_length=20)
+    enabled = forms.BooleanField(label=_("Auto top-up"), required=False)
+    threshold = AmountField(label=_("When available funds fall below"), required=False)
+    amount = AmountField(label=_("Amount to charge"), required=False)
+    monthly_cap = forms.CharField(label=_("Monthly limit"), required=False, max_length=20)
 
     def clean_monthly_cap(self) -> int:
         try:
             return parse_money(self.cleaned_data["monthly_cap"] or "0")
         except InvalidInput as error:
-            raise forms.ValidationError(_("Write an amount such as 25 or 25.50.")) from error
+            raise forms.ValidationError(_("Enter an amount, such as 25.50.")) from error
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
@@ -70,9 +70,9 @@ class AutoForm(forms.Form):
             return found
         for name in ("threshold", "amount"):
             if not found[name]:
-                self.add_error(name, _("Give an amount."))
+                self.add_error(name, _("Enter an amount."))
         if not 0 < found["amount"] <= found["monthly_cap"]:
-            self.add_error("monthly_cap", _("The most in a month is at least one amount."))
+            self.add_error("monthly_cap", _("The monthly limit must be at least the amount of one top-up."))
         return found
 
     @property

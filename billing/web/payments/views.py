@@ -22,7 +22,7 @@ _PAGE, _PART = "billing/top_up.html", "billing/_top_up.html"
 @signed_in
 def top_up(request: SignedInRequest) -> HttpResponse:
     if request.GET.get("card"):
-        messages.success(request, _("Stripe has your card. It appears here as soon as Stripe confirms it."))
+        messages.success(request, _("Stripe received your card. It appears here once Stripe confirms it."))
         return redirect("top_up")
     context = top_up_context(request.user.pk, page=request.GET.get("page"))
     return may_lead_to_checkout(render(request, page=_PAGE, part=_PART, context=context))
@@ -55,7 +55,7 @@ def save_card(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def remove_card(request: SignedInRequest) -> HttpResponse:
     cards.remove_card(owner_id=request.user.pk)
-    messages.success(request, _("The card is removed, here and at Stripe."))
+    messages.success(request, _("Card removed, here and at Stripe"))
     return redirect("top_up")
 
 
@@ -93,5 +93,5 @@ def refund(request: SignedInRequest, payment_id: str) -> HttpResponse:
             refund_id=wanted["key"],
             most_bonus_micros=wanted["bonus"] or 0,
         )
-        messages.success(request, _("The refund is on its way to your card."))
+        messages.success(request, _("Refund to your card started"))
     return redirect("top_up_payment", payment_id)

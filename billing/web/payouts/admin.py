@@ -57,11 +57,11 @@ class OutcomeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
     outcome = forms.ChoiceField(
         label=_("Outcome"),
         required=False,
-        choices=[("", "–"), ("paid", _("paid")), ("failed", _("failed: the money goes back to the earnings"))],
+        choices=[("", "–"), ("paid", _("paid")), ("failed", _("failed: return the money to earnings"))],
         widget=UnfoldAdminSelectWidget,
     )
     note = NameField(
-        label=_("Bank's reference, or why it failed"), max_length=100, required=False, widget=UnfoldAdminTextInputWidget
+        label=_("Bank reference, or reason for failure"), max_length=100, required=False, widget=UnfoldAdminTextInputWidget
     )
 
     class Meta:
@@ -81,7 +81,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         facts = (None, {"fields": self.readonly_fields})
-        return (facts, (_("What became of it"), {"fields": ("outcome", "note")})) if self._is_open(obj) else (facts,)
+        return (facts, (_("Outcome"), {"fields": ("outcome", "note")})) if self._is_open(obj) else (facts,)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return obj is None or self._is_open(obj)
@@ -93,23 +93,23 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
         elif outcome == "failed":
             return_payout(payout_id=obj.pk, actor=_actor(request), reason=note)
 
-    @admin.action(description=_("Export for the bank (CSV): they count as sent"))
+    @admin.action(description=_("Export for the bank (CSV) and mark as sent"))
     def export(self, request: HttpRequest, rows: QuerySet[Payout]) -> HttpResponse | None:
         batch = export_batch(actor=_actor(request), payout_ids=list(rows.values_list("pk", flat=True)))
         if not batch:
-            messages.warning(request, _("None of these waits for the bank."))
+            messages.warning(request, _("None of these payouts is waiting for a bank transfer."))
             return None
         return _csv_of(batch)
 
-    @admin.action(description=_("Download the batch of the first one again"))
+    @admin.action(description=_("Download the batch of the first selected payout again"))
     def download(self, request: HttpRequest, rows: QuerySet[Payout]) -> HttpResponse | None:
         batch = rows.exclude(batch="").values_list("batch", flat=True).first()
         if batch is None:
-            messages.warning(request, _("It was in no batch."))
+            messages.warning(request, _("This payout isn't part of a batch."))
             return None
         return _csv_of(batch)
 
-    @admin.action(description=_("The bank has paid these; their batch is the reference"))
+    @admin.action(description=_("Mark as paid by the bank, with the batch as reference"))
     def confirm(self, request: HttpRequest, rows: QuerySet[Payout]) -> None:
         for row in rows:
             try:
@@ -119,7 +119,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
             else:
                 messages.success(request, str(row))
 
-    @admin.action(description=_("Ask Stripe whether the transfers still stand"))
+    @admin.action(description=_("Check with Stripe that the transfers are still valid"))
     def ask_stripe(self, request: HttpRequest, rows: QuerySet[Payout]) -> None:
         for row in rows.filter(method=PayoutMethod.STRIPE):
             try:
@@ -127,7 +127,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
             except DomainError as error:
                 messages.error(request, f"{row}: {error.detail}")
             else:
-                messages.info(request, f"{row}: {_('came back') if came_back else _('stands')}")
+                messages.info(request, f"{row}: {_('returned') if came_back else _('valid')}")
 
     @staticmethod
     def _is_open(obj: Model | None) -> bool:
@@ -145,7 +145,7 @@ class FreezeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
         if found.get("frozen") and not found.get("frozen_reason"):
-            self.add_error("frozen_reason", _("Say why; the host owner reads it."))
+            self.add_error("frozen_reason", _("Enter a reason. The host owner sees it."))
         return found
 
 

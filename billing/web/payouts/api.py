@@ -84,7 +84,7 @@ class PayoutAccountApi(APIView):
     def get(self, request: Request) -> Response:
         account = payout_account_of(asker(request).pk)
         if account is None:
-            raise NotFound("No payout account has been named yet.")
+            raise NotFound("No payout account was added yet.")
         return Response(shapes.account_shape(account))
 
     @extend_schema(operation_id="payout_account_set", request=shapes.PayoutAccountIn, responses=shapes.PayoutAccountOut)

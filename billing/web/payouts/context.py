@@ -17,14 +17,14 @@ from common.errors import DomainError
 _BPS_PER_PERCENT: Final = 100
 
 _WORDS: Final[dict[str, str | Promise]] = {
-    "no_payout_account": _("Say first where your earnings go to."),
-    "payout_account_waits": _("Your payout account is new. Payouts to it haven't started yet."),
-    "payouts_frozen": _("The market's staff have stopped payouts of this account for now."),
+    "no_payout_account": _("Add a payout account first."),
+    "payout_account_waits": _("Payouts to your new account haven't started yet."),
+    "payouts_frozen": _("Support has suspended payouts for this account."),
     "payout_account_unfinished": _("Finish setting up your Stripe account first."),
-    "payout_under_way": _("A payout is on its way already; the next one can follow when it has arrived."),
-    "not_payable": _("Too little has matured to be paid out now."),
-    "payments_off": _("This market does not pay out by Stripe. Name a bank account."),
-    "stripe_unreachable": _("Stripe does not answer now. Nothing was changed; try again in a minute."),
+    "payout_under_way": _("You already have a payout in progress. Request the next one once it arrives."),
+    "not_payable": _("The available amount is below the minimum payout."),
+    "payments_off": _("Stripe payouts aren't available. Enter a bank account."),
+    "stripe_unreachable": _("Stripe isn't responding. Nothing was changed; try again in a minute."),
 }
 
 

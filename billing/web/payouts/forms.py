@@ -13,10 +13,10 @@ from common.http.fields import DecimalInput, NameField
 from common.money import format_money, parse_money
 
 _FAULTS = {
-    "stripe_account_id": _("The number of a Stripe account begins with acct_."),
-    "holder": _("Name the holder of the account as the bank knows it."),
-    "iban": _("This IBAN or account number is not right: a character is mistyped or missing."),
-    "bank": _("An account number without an IBAN needs the bank's name or BIC."),
+    "stripe_account_id": _("A Stripe account ID starts with acct_."),
+    "holder": _("Enter the account holder's name as registered with the bank."),
+    "iban": _("This IBAN or account number isn't valid: a character is wrong or missing."),
+    "bank": _("Enter the bank's name or BIC. It's required for an account number without an IBAN."),
 }
 _PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 
@@ -24,41 +24,41 @@ _PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 class PayoutAccountForm(forms.Form):
     """Payout account; of a saved one only the last characters are shown, so changes need the number again."""
 
-    method = forms.ChoiceField(label=_("Paid by"), choices=PayoutMethod.choices, widget=forms.RadioSelect)
+    method = forms.ChoiceField(label=_("Payout method"), choices=PayoutMethod.choices, widget=forms.RadioSelect)
     holder = NameField(label=_("Account holder"), max_length=120, required=False)
     iban = forms.CharField(
         label=_("IBAN or account number"),
         max_length=60,
         required=False,
         widget=forms.TextInput(attrs=_PLAIN),
-        help_text=_("Spaces do not matter. An IBAN's checksum is looked at."),
+        help_text=_("Spaces are ignored. IBAN checksums are verified."),
     )
     bank = NameField(
-        label=_("Bank or BIC"), max_length=80, required=False, help_text=_("Needed for an account number without an IBAN.")
+        label=_("Bank or BIC"), max_length=80, required=False, help_text=_("Required for an account number without an IBAN.")
     )
     stripe_account_id = forms.CharField(
         label=_("Stripe account"),
         max_length=64,
         required=False,
         widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "acct_…"}),
-        help_text=_("Of your account at Stripe that is connected to this market."),
+        help_text=_("The ID of your Stripe account connected to Berth."),
     )
     minimum = forms.CharField(
-        label=_("Pay out from"),
+        label=_("Minimum payout"),
         max_length=20,
         widget=DecimalInput(),
-        help_text=_("Less than that waits for the next week."),
+        help_text=_("Smaller amounts are carried over to the next week."),
     )
-    automatic = forms.BooleanField(label=_("Pay out every week by itself"), required=False)
+    automatic = forms.BooleanField(label=_("Weekly automatic payouts"), required=False)
 
     def clean_minimum(self) -> int:
         try:
             micros = parse_money(self.cleaned_data["minimum"])
         except InvalidInput as error:
-            raise forms.ValidationError(_("Write an amount such as 10.00.")) from error
+            raise forms.ValidationError(_("Enter an amount, such as 10.00.")) from error
         if micros < PAYOUT_LEAST_MICROS:
             least = {"least": format_money(PAYOUT_LEAST_MICROS)}
-            raise forms.ValidationError(_("The least that can be paid out is %(least)s."), params=least)
+            raise forms.ValidationError(_("The minimum payout is %(least)s."), params=least)
         return micros
 
     def clean(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def payout_ask(request: SignedInRequest) -> HttpResponse:
     except DomainError as error:
         messages.error(request, told(error))
     else:
-        messages.success(request, _("It is on its way."))
+        messages.success(request, _("Payout requested"))
     return redirect("payouts")
 
 

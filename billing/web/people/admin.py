@@ -23,7 +23,7 @@ class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic a
     reason = NameField(
         label=_("Reason"),
         max_length=160,
-        help_text=_("It is recorded with your name. The tie no longer counts and can't come back."),
+        help_text=_("The reason is recorded with your name. The link no longer counts and can't be restored."),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -45,7 +45,7 @@ class TieAdmin(ReadOnlyAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         facts = (None, {"fields": self.readonly_fields})
-        action = (_("Remove this tie"), {"fields": ("reason",)})
+        action = (_("Remove this link"), {"fields": ("reason",)})
         return (facts, action) if _counts(obj) else (facts,)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -53,7 +53,7 @@ class TieAdmin(ReadOnlyAdmin):
 
     def save_model(self, request: HttpRequest, obj: Tie, form: RemoveTieForm, change: bool) -> None:
         remove_tie(tie_id=obj.pk, reason=form.cleaned_data["reason"], actor=f"staff:{signed_in(request).pk.hex}")
-        messages.success(request, _("The tie is removed."))
+        messages.success(request, _("Link removed"))
 
     @admin.display(description=_("shared with"))
     def shared(self, row: Tie) -> str:

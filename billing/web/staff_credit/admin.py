@@ -40,7 +40,7 @@ class GrantAdmin(ReadOnlyAdmin):
     def second(self, row: Grant) -> str:
         return name_of(row.confirmed_by)
 
-    @admin.action(description=_("Confirm: the credit counts from now on"))
+    @admin.action(description=_("Confirm: add the credit now"))
     def confirm(self, request: HttpRequest, rows: QuerySet[Grant]) -> None:
         _settle_each(request, rows, confirm_grant)
 
@@ -57,4 +57,4 @@ def _settle_each(request: HttpRequest, rows: QuerySet[Grant], settle: Callable[.
         except DomainError as error:
             messages.error(request, error.detail)
         else:
-            messages.success(request, _("The grant is settled."))
+            messages.success(request, _("Grant processed"))

@@ -14,21 +14,21 @@ from common.http.fields import DayField
 from common.ids import parse_public_id, public_id
 
 _KINDS = (
-    ("", _("every kind")),
-    ("charge", _("use")),
-    ("refund", _("given back")),
+    ("", _("all types")),
+    ("charge", _("usage")),
+    ("refund", _("refund")),
     ("top_up", _("top-up")),
     ("card_refund", _("refund to the card")),
     ("coupon", _("coupon")),
     ("bonus", _("used bonus of a refunded top-up")),
     ("prepaid", _("reserved term")),
-    ("exit_fee", _("early end of a term")),
-    ("credit", _("credit added")),
+    ("exit_fee", _("early termination")),
+    ("credit", _("account credit")),
     ("transfer", _("transfer")),
     ("dispute", _("dispute")),
 )
 _BUCKETS = (
-    ("", _("line by line")),
+    ("", _("every entry")),
     ("hour", _("by hour")),
     ("day", _("by day")),
     ("month", _("by month")),
@@ -45,9 +45,9 @@ class StatementForm(forms.Form):
     day_from = DayField(label=_("From day"), required=False)
     day_to = DayField(label=_("To day"), required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=_KINDS, required=False)
-    source = forms.ChoiceField(label=_("What for"), required=False)
-    group = forms.ChoiceField(label=_("Sum up"), choices=_BUCKETS, required=False)
-    by_source = forms.BooleanField(label=_("each instance apart"), required=False)
+    source = forms.ChoiceField(label=_("Type"), required=False)
+    group = forms.ChoiceField(label=_("Group"), choices=_BUCKETS, required=False)
+    by_source = forms.BooleanField(label=_("Group by instance"), required=False)
 
     def __init__(self, *args: Any, sources: Sequence[tuple[UUID, str]], **options: Any) -> None:
         super().__init__(*args, **options)

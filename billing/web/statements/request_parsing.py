@@ -62,7 +62,7 @@ def _checked(asked: Mapping[str, Any]) -> dict[str, Any]:
     given = StatementIn(data={name: value for name, value in asked.items() if value != ""})
     if not given.is_valid():
         errors = [FieldError(name, "invalid", str(texts[0])) for name, texts in given.errors.items()]
-        raise InvalidInput("The statement cannot be asked for like this.", errors=errors)
+        raise InvalidInput("Invalid statement request.", errors=errors)
     wishes = dict(given.validated_data)
     if "source" in wishes:
         wishes["source"] = read_source(wishes["source"])
@@ -81,4 +81,4 @@ def read_source(text: str) -> UUID | None:
         return parse_public_id("inst", text) if text else None
     except NotFound as error:
         fault = FieldError("source", "invalid", "Write the id of an instance, such as inst_….")
-        raise InvalidInput("The source is no id of an instance.", errors=[fault]) from error
+        raise InvalidInput("The source isn't an instance ID.", errors=[fault]) from error

@@ -14,18 +14,18 @@ from common.money import parse_money
 
 
 class TeamForm(forms.Form):
-    name = NameField(label=_("Name of the team"), max_length=80)
+    name = NameField(label=_("Team name"), max_length=80)
 
 
 class InviteForm(forms.Form):
-    email = EmailField(label=_("E-mail address"))
+    email = EmailField(label=_("Email address"))
     role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices, initial=Membership.Role.MEMBER)
 
 
 class TransferForm(forms.Form):
     to_id = forms.TypedChoiceField(label=_("To"), coerce=UUID)
     amount_micros = forms.CharField(label=_("Amount"), max_length=30, widget=DecimalInput())
-    memo = NameField(label=_("What it is for"), max_length=80, required=False)
+    memo = NameField(label=_("Purpose"), max_length=80, required=False)
     key = forms.UUIDField(widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, receivers: list[tuple[str, str]], **kwargs: Any) -> None:
@@ -45,7 +45,7 @@ def read_amount(text: str) -> int:
     try:
         micros = parse_money(text.strip())
     except InvalidInput as error:
-        raise forms.ValidationError(_("Write an amount such as 12.50.")) from error
+        raise forms.ValidationError(_("Enter an amount, such as 12.50.")) from error
     if micros <= 0:
-        raise forms.ValidationError(_("Write an amount above zero."))
+        raise forms.ValidationError(_("Enter an amount above zero."))
     return micros

@@ -52,7 +52,7 @@ def team_rename(request: SignedInRequest, team_id: str) -> HttpResponse:
     form = TeamForm(request.POST)
     if form.is_valid():
         services.rename_team(user=request.user, team_id=parse_public_id("team", team_id), **form.cleaned_data)
-        messages.success(request, _("The team has its new name."))
+        messages.success(request, _("Team renamed"))
     return redirect("team", team_id)
 
 
@@ -60,7 +60,7 @@ def team_rename(request: SignedInRequest, team_id: str) -> HttpResponse:
 @signed_in
 def team_delete(request: SignedInRequest, team_id: str) -> HttpResponse:
     services.delete_team(user=request.user, team_id=parse_public_id("team", team_id))
-    messages.success(request, _("The team is gone."))
+    messages.success(request, _("Team deleted"))
     return redirect("teams")
 
 
@@ -70,7 +70,7 @@ def member_role(request: SignedInRequest, team_id: str, member_id: str) -> HttpR
     role = "owner" if request.POST.get("role") == "owner" else "member"
     place = parse_public_id("memb", member_id)
     services.set_role(user=request.user, team_id=parse_public_id("team", team_id), member_id=place, role=role)
-    messages.success(request, _("The role is changed."))
+    messages.success(request, _("Role changed"))
     return redirect("team", team_id)
 
 
@@ -79,7 +79,7 @@ def member_role(request: SignedInRequest, team_id: str, member_id: str) -> HttpR
 def member_remove(request: SignedInRequest, team_id: str, member_id: str) -> HttpResponse:
     key, place = parse_public_id("team", team_id), parse_public_id("memb", member_id)
     services.remove_member(user=request.user, team_id=key, member_id=place)
-    messages.success(request, _("Done. They are not in the team any more."))
+    messages.success(request, _("Member removed from the team"))
     return redirect("team", team_id) if teams_of(request.user).filter(pk=key).exists() else redirect("teams")
 
 
@@ -88,7 +88,7 @@ def team_join(request: SignedInRequest, secret: str) -> HttpResponse:
     """Show who invites; a POST joins the team."""
     if request.method == "POST":
         joined = services.accept_invitation(user=request.user, secret=secret)
-        messages.success(request, _("You are in the team %(name)s.") % {"name": joined.name})
+        messages.success(request, _("You joined the team %(name)s.") % {"name": joined.name})
         return redirect("team", public_id("team", joined.pk))
     return render(request, "billing/team_join.html", {"invitation": invitation_of(request.user, secret)})
 
@@ -101,7 +101,7 @@ def team_transfer(request: SignedInRequest, team_id: str) -> HttpResponse:
     if form.is_valid():
         try:
             transfer_money(sender=request.user, team_id=key, **form.cleaned_data)
-            messages.success(request, _("The money is with its new owner; both statements show it."))
+            messages.success(request, _("Funds transferred. Both statements show the transfer."))
             return redirect("team", team_id)
         except DomainError as error:
             fault = error

@@ -55,9 +55,9 @@ class Scanner:
         found = _WORD.match(self.line, start)
         if found is None:
             character = shown(self.line[start : start + 1])
-            ended = _("Something is missing here.")
-            detail = ended if self.ended else _("%(character)s cannot stand here.") % {"character": character}
-            hint = _("Write %(what)s; quote what holds spaces or signs.") % {"what": what}
+            ended = _("The search is incomplete here.")
+            detail = ended if self.ended else _("%(character)s isn't allowed here.") % {"character": character}
+            hint = _("Enter %(what)s; quote values with spaces or operators.") % {"what": what}
             raise SearchSyntaxError(detail, position=start, hint=hint)
         self.position = found.end()
         return Text(found[0], start)
@@ -85,22 +85,22 @@ class Scanner:
         start = self.position
         closing = _BRACKETS.get(self.line[start : start + 1])
         if closing is None:
-            raise SearchSyntaxError(_("A list is missing here."), position=start, hint=_("Write it in brackets: [a, b]."))
+            raise SearchSyntaxError(_("Expected a list here."), position=start, hint=_("Use brackets: [a, b]."))
         self.position += 1
         found: list[Text] = []
         while True:
             self.skip(",")
             if self.ended:
-                raise SearchSyntaxError(_("This list is not closed."), position=start, hint=_closed_by(closing))
+                raise SearchSyntaxError(_("This list isn't closed."), position=start, hint=_closed_by(closing))
             if self.line[self.position] == closing:
                 break
             if len(found) == LIST_MAX:
-                hint = _("A list holds %(most)s values at most.") % {"most": LIST_MAX}
+                hint = _("A list can have at most %(most)s values.") % {"most": LIST_MAX}
                 raise SearchSyntaxError(_("This list is too long."), position=self.position, hint=hint)
             found.append(self.text(_("a value")))
         self.position += 1
         if not found:
-            hint = _("Name at least one value: [a, b].")
+            hint = _("Enter at least one value: [a, b].")
             raise SearchSyntaxError(_("This list is empty."), position=start, hint=hint)
         return found
 
@@ -108,7 +108,7 @@ class Scanner:
         found = _QUOTED.match(self.line, start)
         if found is None:
             hint = _closed_by(self.line[start])
-            raise SearchSyntaxError(_("This quotation is not closed."), position=start, hint=hint)
+            raise SearchSyntaxError(_("This quote isn't closed."), position=start, hint=hint)
         self.position = found.end()
         return Text(_ESCAPED.sub(r"\1", found[1] if found[1] is not None else found[2]), start, quoted=True)
 

@@ -56,22 +56,22 @@ def _data_disk(text: str) -> int:
 def _whole(name: str, text: str, *, lowest: int, highest: int) -> int:
     value = read_number(name, text.strip())
     if value != int(value) or not lowest <= value <= highest:
-        hint = _("Write a whole number from %(lowest)s to %(highest)s.") % {"lowest": lowest, "highest": highest}
+        hint = _("Enter a whole number from %(lowest)s to %(highest)s.") % {"lowest": lowest, "highest": highest}
         raise BadValue(_("%(text)s is out of range.") % {"text": shown(text)}, hint=hint)
     return int(value)
 
 
 def _image(text: str) -> str:
     if not _IMAGE.fullmatch(text):
-        detail = _("%(text)s is not an image.") % {"text": shown(text)}
-        raise BadValue(detail, hint=_("Write the slug or the id of an image: GET /images lists them."))
+        detail = _("%(text)s isn't an image.") % {"text": shown(text)}
+        raise BadValue(detail, hint=_("Enter an image's slug or ID; GET /images lists them."))
     return text
 
 
 def _sort(text: str) -> str:
     """Return the sort order in a text; signs matter here, so the comparison is exact."""
     if text not in SORT_NAMES:
-        detail = _("%(text)s is not a sort order.") % {"text": shown(text)}
+        detail = _("%(text)s isn't a sort order.") % {"text": shown(text)}
         raise BadValue(detail, hint=did_you_mean(text, SORT_NAMES), choices=SORT_NAMES)
     return text
 
@@ -83,9 +83,9 @@ def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
 WISHES: Final[Mapping[str, Wish]] = {
     wish.name: wish
     for wish in (
-        Wish("count", "gpu_count", "gpu_count", _count, "GPUs wanted together; total prices are for all of them"),
+        Wish("count", "gpu_count", "gpu_count", _count, "Number of GPUs together; total prices are for all of them"),
         Wish(
-            *("mode", "billing_mode", "billing_mode", _one_of(BILLING_MODES), "Billing mode that prices are worked out for"),
+            *("mode", "billing_mode", "billing_mode", _one_of(BILLING_MODES), "Billing mode used for prices"),
             choices=BILLING_MODES,
         ),
         Wish(
@@ -98,12 +98,12 @@ WISHES: Final[Mapping[str, Wish]] = {
                 "data_disk_gb",
                 "data_disk_gb",
                 _data_disk,
-                "Data disk that the host has room for, part of every price",
+                "Size of the data disk; the host must have space for it, and every price includes it",
             ),
             unit="GB",
         ),
-        Wish("image", "image", "image", _image, "Image to be run, by slug or id; hosts that cannot run it are left out"),
-        Wish("sort", "sort", "sort", _sort, 'Order of the offers; "-" before it from the top', choices=SORT_NAMES),
+        Wish("image", "image", "image", _image, "Image, by slug or ID; hosts that can't run it are excluded"),
+        Wish("sort", "sort", "sort", _sort, 'Sort order of the offers; prefix "-" for descending', choices=SORT_NAMES),
     )
 }
 DEFAULTS: Final = OfferQuery()

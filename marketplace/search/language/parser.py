@@ -44,8 +44,8 @@ def parse_line(text: str) -> OfferQuery:
 def find_in_line(text: str) -> Found:
     """Return conditions and stated options of a line, before defaults are filled in."""
     if len(text) > LINE_MAX:
-        hint = _("A line holds %(most)s characters at most.") % {"most": LINE_MAX}
-        raise SearchSyntaxError(_("The line is too long."), position=LINE_MAX, hint=hint)
+        hint = _("A search can have at most %(most)s characters.") % {"most": LINE_MAX}
+        raise SearchSyntaxError(_("The search is too long."), position=LINE_MAX, hint=hint)
     return _Reader(text).read()
 
 
@@ -87,17 +87,17 @@ class _Reader:
         return self.found
 
     def _part(self) -> None:
-        word = self.scan.text(_("a term such as gpu or price"))
+        word = self.scan.text(_("a field, such as gpu or price"))
         lower = word.text.lower()
         if lower == "and" and not word.quoted and self.parts:
             return
         self.parts += 1
         if self.parts > CONDITIONS_MAX:
-            hint = _("A line holds %(most)s conditions at most.") % {"most": CONDITIONS_MAX}
+            hint = _("A search can have at most %(most)s conditions.") % {"most": CONDITIONS_MAX}
             _refuse(_("There are too many conditions."), word, hint)
         if lower == "or" and not word.quoted:
-            hint = _("For one of several write a list: gpu in [a, b].")
-            _refuse(_("There is no “or”: every part must hold."), word, hint)
+            hint = _("To match one of several, use a list: gpu in [a, b].")
+            _refuse(_("“or” isn't supported: all conditions must match."), word, hint)
         if lower == "not" and not word.quoted:
             self._negated(word)
         elif (sign := self.scan.sign()) is not None:
@@ -107,10 +107,10 @@ class _Reader:
 
     def _negated(self, word: Text) -> None:
         self.scan.skip()
-        inner = self.scan.text(_("a flag such as simulated"))
+        inner = self.scan.text(_("a flag, such as simulated"))
         if self.scan.sign() is not None:
-            hint = _("Turn the sign around instead: != or notin.")
-            _refuse(_("“not” stands before a flag or a model alone."), word, hint)
+            hint = _("Use the opposite operator instead: != or notin.")
+            _refuse(_("“not” can only be used before a flag or a model."), word, hint)
         self._alone(inner, negated=True)
 
     def _alone(self, word: Text, *, negated: bool) -> None:
@@ -123,7 +123,9 @@ class _Reader:
             self.scan.skip()
             signs = _signs_of(name)
             missing = Text("", self.scan.position)
-            _refuse(_("%(name)s needs a sign and a value.") % {"name": name}, missing, _signs_hint(signs), choices=signs)
+            _refuse(
+                _("%(name)s needs an operator and a value.") % {"name": name}, missing, _signs_hint(signs), choices=signs
+            )
         term, value = _guessed(word)
         self.found.conditions.append(condition(term, Op.NE if negated else Op.EQ, [value]))
 
@@ -131,11 +133,11 @@ class _Reader:
         name = word.text.lower()
         name = name if name in _NAMES else _SYNONYMS.get(name, name)
         if name not in _NAMES or word.quoted:
-            detail = _("There is no term %(text)s.") % {"text": field_names.shown(word.text)}
+            detail = _("Unknown field: %(text)s.") % {"text": field_names.shown(word.text)}
             _refuse(detail, word, field_names.did_you_mean(name, _NAMES), choices=_NAMES)
         if op.value not in _signs_of(name):
             signs = _signs_of(name)
-            detail = _("%(name)s cannot be compared by %(sign)s.") % {"name": name, "sign": op}
+            detail = _("%(name)s can't be compared with %(sign)s.") % {"name": name, "sign": op}
             _refuse(detail, Text(op, place), _signs_hint(signs), choices=signs)
         self.scan.skip()
         if name in WISHES and (name != "count" or op in COUNT_SIGNS):
@@ -150,13 +152,13 @@ class _Reader:
         text = self._value(name)
         value = _valued(text, lambda given: as_wished_count(op, given) if name == "count" else wish.read(given))
         if self.found.wishes.setdefault(wish.field, value) != value:
-            _refuse(_("%(name)s is asked for twice, differently.") % {"name": name}, word, _("Keep one of the two."))
+            _refuse(_("%(name)s is set twice, with different values.") % {"name": name}, word, _("Remove one of them."))
 
     def _value(self, name: str) -> Text:
         """Read one value, with its unit even after a space: `24 GB`."""
         if self.scan.line[self.scan.position : self.scan.position + 1] in ("[", "("):
-            hint = _("Write %(name)s in [a, b].") % {"name": name}
-            _refuse(_("One value is wanted here, not a list."), Text("", self.scan.position), hint)
+            hint = _("Use %(name)s in [a, b].") % {"name": name}
+            _refuse(_("Expected a single value here, not a list."), Text("", self.scan.position), hint)
         value = self.scan.text(_("a value of %(name)s") % {"name": name})
         unit = self._unit(UNITS.get(name, ())) if not value.quoted and value.text[-1].isdigit() else ""
         return Text(f"{value.text} {unit}", value.position) if unit else value
@@ -201,13 +203,13 @@ def _guessed(word: Text) -> tuple[str, str]:
 
 def _unknown(word: Text) -> NoReturn:
     close = field_names.nearest(word.text, (*_NAMES, *field_names.slugs()))
-    hint = _("Did you mean %(choice)s?") % {"choice": close} if close else _("Write a term, a sign and a value.")
-    detail = _("%(text)s is no term, GPU, series or architecture.") % {"text": field_names.shown(word.text)}
+    hint = _("Did you mean %(choice)s?") % {"choice": close} if close else _("Enter a field, an operator and a value.")
+    detail = _("%(text)s isn't a known field, GPU, series or architecture.") % {"text": field_names.shown(word.text)}
     _refuse(detail, word, hint, choices=_NAMES)
 
 
 def _signs_hint(signs: Sequence[str]) -> str:
-    return _("Signs: %(signs)s.") % {"signs": ", ".join(signs)}
+    return _("Operators: %(signs)s.") % {"signs": ", ".join(signs)}
 
 
 def _signs_of(name: str) -> list[str]:

@@ -90,7 +90,7 @@ def read_number(name: str, text: str) -> Decimal:
     """
     found = _NUMBER.fullmatch(text)
     if found is None:
-        raise BadValue(_("%(text)s is not a number.") % {"text": shown(text)}, hint=_number_hint(name))
+        raise BadValue(_("%(text)s isn't a number.") % {"text": shown(text)}, hint=_number_hint(name))
     units = UNITS.get(name, {})
     factor = units.get(found[2].lower()) if found[2] else _ONE
     if factor is None:
@@ -98,8 +98,8 @@ def read_number(name: str, text: str) -> Decimal:
         raise BadValue(detail, hint=_number_hint(name), choices=list(units))
     value = (Decimal(found[1]) * factor).normalize()
     if int(value.as_tuple().exponent) < _FINEST or value >= 10**12:
-        detail = _("%(text)s is too large or too fine.") % {"text": shown(text)}
-        raise BadValue(detail, hint=_("At most nine digits and six decimals."))
+        detail = _("%(text)s is too large or has too many decimals.") % {"text": shown(text)}
+        raise BadValue(detail, hint=_("Use at most nine digits and six decimals."))
     return value
 
 
@@ -107,8 +107,8 @@ def read_flag(text: str) -> bool:
     lower = text.lower()
     if lower in _TRUE or lower in _FALSE:
         return lower in _TRUE
-    detail = _("%(text)s is neither true nor false.") % {"text": shown(text)}
-    raise BadValue(detail, hint=_("Write true or false."), choices=["true", "false"])
+    detail = _("%(text)s isn't true or false.") % {"text": shown(text)}
+    raise BadValue(detail, hint=_("Enter true or false."), choices=["true", "false"])
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str:
@@ -119,7 +119,7 @@ def read_choice(text: str, choices: Sequence[str]) -> str:
     """
     found = field_names.choice_like(text, choices)
     if found is None:
-        detail = _("%(text)s is not one of the choices.") % {"text": shown(text)}
+        detail = _("%(text)s isn't one of the choices.") % {"text": shown(text)}
         raise BadValue(detail, hint=field_names.did_you_mean(text, choices), choices=choices)
     return found
 
@@ -139,19 +139,19 @@ def known_choices(name: str) -> Sequence[str]:
 
 def _number_hint(name: str) -> str:
     units = ", ".join(UNITS.get(name, ()))
-    bare = _("Write a number from 0 on, such as 1.5.")
-    return _("Write a number from 0 on, bare or with a unit: %(units)s.") % {"units": units} if units else bare
+    bare = _("Enter a number of 0 or more, such as 1.5.")
+    return _("Enter a number of 0 or more, optionally with a unit: %(units)s.") % {"units": units} if units else bare
 
 
 def _share(value: Decimal) -> Decimal:
     if value > 1:
-        raise BadValue(_("Reliability is a share of 1."), hint=_("Write a number up to 1, such as 0.99."))
+        raise BadValue(_("Reliability is a number from 0 to 1."), hint=_("Enter a number up to 1, such as 0.99."))
     return value
 
 
 def _version(text: str) -> str:
     if not _VERSION.fullmatch(text):
-        raise BadValue(_("%(text)s is not a version.") % {"text": shown(text)}, hint=_("Write a version such as 12.4."))
+        raise BadValue(_("%(text)s isn't a version.") % {"text": shown(text)}, hint=_("Enter a version, such as 12.4."))
     return ".".join(str(int(part)) for part in text.split("."))
 
 
@@ -169,28 +169,28 @@ def _gpu(text: str) -> str:
         raise several_models(text, guesses)
     slug = text.lower().replace(" ", "-")
     if not _SLUG.fullmatch(slug):
-        detail = _("%(text)s is not the slug of a GPU model.") % {"text": shown(text)}
+        detail = _("%(text)s isn't a GPU model slug.") % {"text": shown(text)}
         raise BadValue(detail, hint=field_names.did_you_mean(slug, field_names.slugs()), choices=field_names.slugs())
     return slug
 
 
 def several_models(text: str, guesses: Sequence[str]) -> BadValue:
     """Return the error about a name that matches more than one GPU model."""
-    detail = _("%(text)s may be several GPU models.") % {"text": shown(text)}
-    return BadValue(detail, hint=_("Write gpu in [%(models)s].") % {"models": ",".join(guesses[:3])}, choices=guesses)
+    detail = _("%(text)s matches several GPU models.") % {"text": shown(text)}
+    return BadValue(detail, hint=_("Use gpu in [%(models)s].") % {"models": ",".join(guesses[:3])}, choices=guesses)
 
 
 def _host(text: str) -> str:
     if not _HOST.fullmatch(text):
-        detail = _("%(text)s is not the id of a host.") % {"text": shown(text)}
-        raise BadValue(detail, hint=_("Write host_ and 32 hexadecimal digits."))
+        detail = _("%(text)s isn't a host ID.") % {"text": shown(text)}
+        raise BadValue(detail, hint=_("Enter host_ and 32 hexadecimal digits."))
     return text
 
 
 def _region(text: str) -> str:
     if not (text and text.isprintable() and len(text) <= _REGION_CHARS):
-        hint = _("Write 1 to %(most)s characters, such as eu-west.") % {"most": _REGION_CHARS}
-        raise BadValue(_("This is not the name of a region."), hint=hint)
+        hint = _("Enter 1 to %(most)s characters, such as eu-west.") % {"most": _REGION_CHARS}
+        raise BadValue(_("This isn't a valid region name."), hint=hint)
     return text
 
 

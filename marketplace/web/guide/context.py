@@ -103,24 +103,26 @@ def _refusal(error: DomainError) -> Refusal:
     extra = error.extra
     match error.code:
         case "too_large":
-            title = _("No single host has the memory for this")
+            title = _("No single host has enough GPU memory")
             advice = _(
-                "Even over %(gpu_count)s GPUs each would need %(vram_gb)s GB, and the largest has %(largest_gb)s GB. "
-                "Choose a smaller model or batch, a lower precision, or LoRA instead of full fine-tuning."
+                "Even split across %(gpu_count)s GPUs, each would need %(vram_gb)s GB, and the largest GPU has "
+                "%(largest_gb)s GB. Choose a smaller model or batch, a lower precision, or LoRA instead of full "
+                "fine-tuning."
             )
         case "deadline_too_short" if extra.get("least_hours") is not None:
-            title = _("No GPUs on a single host end this in time")
+            title = _("No single host can finish this in time")
             named = {"least": in_hours(float(str(extra["least_hours"]))), "gpu_model": by_slug(str(extra["gpu_model"])).name}
             extra = {**extra, **named}
             advice = _(
-                "The fastest choice, %(gpu_count)s × %(gpu_model)s, needs about %(least)s. Allow more time, or process less."
+                "The fastest option, %(gpu_count)s × %(gpu_model)s, needs about %(least)s. Allow more time, or "
+                "reduce the workload."
             )
         case "deadline_too_short":
-            title = _("No GPUs on a single host end this in time")
-            advice = _("The speed of the GPUs that have the memory is not known.")
+            title = _("No single host can finish this in time")
+            advice = _("Performance data is missing for the GPUs with enough memory.")
         case _:
             title, advice = (
-                _("No data disk is so large"),
-                _("It would need %(disk_gb)s GB. Keep cold data in object storage."),
+                _("No data disk is large enough"),
+                _("You would need %(disk_gb)s GB. Keep cold data in object storage."),
             )
     return Refusal(title, advice % extra)

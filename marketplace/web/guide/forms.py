@@ -34,16 +34,16 @@ PRESET_NAMES: Final = {
     "sdxl-lora": _("SDXL, LoRA"),
 }
 _TASKS: Final = (
-    (Task.TRAIN.value, _("Train")),
-    (Task.FINETUNE.value, _("Fine-tune all")),
-    (Task.LORA.value, _("Fine-tune by LoRA")),
-    (Task.INFER.value, _("Infer")),
+    (Task.TRAIN.value, _("Training")),
+    (Task.FINETUNE.value, _("Full fine-tuning")),
+    (Task.LORA.value, _("LoRA fine-tuning")),
+    (Task.INFER.value, _("Inference")),
 )
 _FAMILIES: Final = (
-    (Family.LANGUAGE.value, _("Language model that writes")),
+    (Family.LANGUAGE.value, _("Language model")),
     (Family.ENCODER.value, _("Encoder, such as BERT")),
     (Family.VISION.value, _("Vision, such as ResNet")),
-    (Family.DIFFUSION.value, _("Images, such as Stable Diffusion")),
+    (Family.DIFFUSION.value, _("Image generation, such as Stable Diffusion")),
 )
 _PRECISIONS: Final = (
     (Precision.FP32.value, "FP32"),
@@ -68,7 +68,7 @@ class AmountField(forms.CharField):
         text = super().clean(value).strip().lower().replace(",", "")
         found = _AMOUNT.fullmatch(text or "0")
         if found is None:
-            raise forms.ValidationError(_("Write a number such as 500, 110M or 7B."))
+            raise forms.ValidationError(_("Enter a number, such as 500, 110M or 7B."))
         amount = round(float(found[1]) * _FACTORS[found[2]])
         if not self.least <= amount <= self.most:
             bounds = {"least": in_short(self.least), "most": in_short(self.most)}
@@ -87,22 +87,22 @@ class AdvisorForm(forms.Form):
     of = forms.CharField(
         required=False, max_length=40, widget=forms.HiddenInput
     )  # the preset to which these layers and this width belong
-    task = forms.ChoiceField(label=_("What do you want to do?"), choices=_TASKS)
-    family = forms.ChoiceField(label=_("Kind of model"), choices=_FAMILIES)
+    task = forms.ChoiceField(label=_("Task"), choices=_TASKS)
+    family = forms.ChoiceField(label=_("Model type"), choices=_FAMILIES)
     parameters = AmountField("parameters", label=_("Parameters"))
     precision = forms.ChoiceField(label=_("Precision"), choices=_PRECISIONS)
-    batch = _whole("batch", _("Batch"))
-    sequence = _whole("sequence", _("Tokens of a sample"))
-    pixels = _whole("pixels", _("Side of an image in pixels"))
-    items = AmountField("items", label=_("Amount of one pass"), required=False)
-    epochs = _whole("epochs", _("Passes over the data"))
-    dataset_gb = _whole("dataset_gb", _("Size of the data set in GB"))
+    batch = _whole("batch", _("Batch size"))
+    sequence = _whole("sequence", _("Tokens per sample"))
+    pixels = _whole("pixels", _("Image size (pixels)"))
+    items = AmountField("items", label=_("Amount per pass"), required=False)
+    epochs = _whole("epochs", _("Training epochs"))
+    dataset_gb = _whole("dataset_gb", _("Dataset size (GB)"))
     deadline_hours = forms.FloatField(
-        label=_("To end within hours"), min_value=LEAST_DEADLINE_HOURS, max_value=MOST_DEADLINE_HOURS, required=False
+        label=_("Deadline (hours)"), min_value=LEAST_DEADLINE_HOURS, max_value=MOST_DEADLINE_HOURS, required=False
     )
-    layers = _whole("layers", _("Layers"), _("0: estimated from the parameters."))
-    hidden = _whole("hidden", _("Width (hidden size)"), _("0: estimated from the parameters."))
-    kv_share = _whole("kv_share", _("Key-value heads, % of all"), _("Grouped-query attention: 8 of 64 heads are 13 %."))
+    layers = _whole("layers", _("Layers"), _("0: estimate from the parameter count"))
+    hidden = _whole("hidden", _("Width (hidden size)"), _("0: estimate from the parameter count"))
+    kv_share = _whole("kv_share", _("Key-value heads, % of all heads"), _("Grouped-query attention: 8 of 64 heads is 13%."))
     recompute = forms.ChoiceField(label=_("Recompute activations"), choices=_YES_NO, required=False)
 
     @property
@@ -135,9 +135,9 @@ class AdvisorForm(forms.Form):
 
 
 _CONTRADICTIONS: Final = {
-    "precision": _("Weights that are all trained take FP32 or FP16; INT8 and INT4 are for LoRA and for inference."),
-    "task": _("LoRA adapts language and diffusion models: fine-tune this one in full."),
-    "items": _("To meet a deadline the amount of work must be known: tokens or images of one pass."),
+    "precision": _("Training all weights needs FP32 or FP16. INT8 and INT4 are for LoRA and inference."),
+    "task": _("LoRA is for language and diffusion models. Use full fine-tuning for this one."),
+    "items": _("To meet a deadline, enter the amount of work: tokens or images per pass."),
 }
 
 

@@ -26,7 +26,7 @@ class EpochAdmin(ReadOnlyAdmin):
     def listed(self, row: Epoch) -> Any:
         return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in row.findings)) or "–"
 
-    @admin.display(description=_("hosts that have yet to tell what they hold"))
+    @admin.display(description=_("hosts that haven't reported their contents yet"))
     def waits_for(self, row: Epoch) -> str:
         if row.number != present_epoch():
             return "–"

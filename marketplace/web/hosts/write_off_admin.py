@@ -40,7 +40,7 @@ class WriteOffForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at
         cleaned = super().clean() or {}
         host = cleaned.get("host")
         if host is not None and cleaned.get("host_name") != host.name:
-            self.add_error("host_name", _("This is not the name of the chosen host."))
+            self.add_error("host_name", _("This doesn't match the chosen host's name."))
         return cleaned
 
 
@@ -67,7 +67,7 @@ class HostWriteOffAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
         if object_id is None and not did_recently_reauthenticate(request):
-            messages.warning(request, _("Confirm first that it is you."))
+            messages.warning(request, _("Confirm your identity first."))
             return HttpResponseRedirect(f"{reverse('account_reauthenticate')}?{urlencode({'next': request.path})}")
         return super().changeform_view(request, object_id, form_url, extra_context)
 
@@ -77,7 +77,7 @@ class HostWriteOffAdmin(ReadOnlyAdmin):
             staff=signed_in(request), host_id=chosen.pk, reason=form.cleaned_data["why"], now=clock.now()
         )
         obj.__dict__.update(written.__dict__)
-        messages.warning(request, _("The host is written off. Its instances end now, and their renters are told."))
+        messages.warning(request, _("Host written off. Its instances end now, and their renters are notified."))
 
     def response_add(self, request: HttpRequest, obj: HostWriteOff, post_url_continue: str | None = None) -> Any:
         return redirect("admin:marketplace_hostwriteoff_changelist")

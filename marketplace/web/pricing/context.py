@@ -34,34 +34,34 @@ class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         max_digits=12,
         decimal_places=6,
         widget=UnfoldAdminDecimalFieldWidget,
-        help_text=_("For new rents. A running lease keeps the price it was made at."),
+        help_text=_("For new rentals. Current rentals keep their price."),
     )
     day, week, month, year, year3 = (
         percent_field(LENGTH_WORDS[term], UnfoldAdminDecimalFieldWidget()) for term in PriceFields.TERMS
     )
     tiers_line = TiersField(
-        label=_("Steps by hours of continuous use"),
+        label=_("Discounts by hours of continuous use"),
         required=False,
         widget=UnfoldAdminTextInputWidget,
-        help_text=_("Hours and percent off, such as 720:15, 2160:25."),
+        help_text=_("Hours and % off, such as 720:15, 2160:25."),
     )
     spot_floor = PlainDecimalField(
-        label=_("Spot floor, per GPU"),
+        label=_("Spot floor price, per GPU"),
         required=False,
         min_value=0,
         max_digits=12,
         decimal_places=6,
         widget=UnfoldAdminDecimalFieldWidget,
-        help_text=_("Empty: no spot market."),
+        help_text=_("Leave blank to disable spot."),
     )
     disk_gb_day = PlainDecimalField(
-        label=_("Data disk, per GB-day"),
+        label=_("Data disk, per GB per day"),
         required=False,
         min_value=0,
         max_digits=12,
         decimal_places=6,
         widget=UnfoldAdminDecimalFieldWidget,
-        help_text=_("Above the free quota. Empty: free."),
+        help_text=_("Above the free allowance. Leave blank for free."),
     )
     hold = percent_field(HOLD_LABEL, UnfoldAdminDecimalFieldWidget(), most=100, help_text=HOLD_HELP)
 

@@ -22,8 +22,10 @@ _PERCENT: Final = 100
 _STEP_PARTS: Final = 2
 _DIGITS: Final = 13
 
-HOLD_LABEL: Final = _("GPUs kept while stopped, percent of the hourly price")
-HOLD_HELP: Final = _("For a renter who stops and keeps the GPUs; nobody else can rent them meanwhile. Empty: free.")
+HOLD_LABEL: Final = _("Fee for kept GPUs, % of the on-demand price")
+HOLD_HELP: Final = _(
+    "Charged when a renter stops and keeps the GPUs; no one else can rent them meanwhile. Leave blank for free."
+)
 
 Step = tuple[Fraction, Fraction]
 
@@ -40,10 +42,10 @@ class TiersField(forms.CharField):
         try:
             steps = [_step(part) for part in parts]
         except ValueError as error:
-            raise forms.ValidationError(_("Write steps such as 720:15, 2160:25 (hours and percent off).")) from error
+            raise forms.ValidationError(_("Enter steps, such as 720:15, 2160:25 (hours and % off).")) from error
         hours = [start for start, _share in steps]
         if hours != sorted(set(hours)) or len(steps) > MAX_TIERS:
-            raise forms.ValidationError(_("Each step begins later than the one before it; there are at most ten."))
+            raise forms.ValidationError(_("Each step must start later than the previous one. At most ten steps."))
         return steps
 
 
@@ -92,20 +94,22 @@ class PriceFields(forms.Form):
     Fields that are not sent stay; a field that is sent empty ends its term, the steps or the spot market.
     """
 
-    price_micros = MoneyField(label=_("Hourly, per GPU"))
+    price_micros = MoneyField(label=_("On-demand, per GPU"))
     day = percent_field(LENGTH_WORDS["day"])
     week = percent_field(LENGTH_WORDS["week"])
     month = percent_field(LENGTH_WORDS["month"])
     year = percent_field(LENGTH_WORDS["year"])
     year3 = percent_field(LENGTH_WORDS["year3"])
     tiers = TiersField(
-        label=_("Steps by hours of continuous use"),
+        label=_("Discounts by hours of continuous use"),
         required=False,
-        help_text=_("Hours and percent off, such as 720:15, 2160:25."),
+        help_text=_("Hours and % off, such as 720:15, 2160:25."),
     )
-    spot_floor = MoneyField(label=_("Spot floor, per GPU"), required=False, help_text=_("Empty: no spot market."))
+    spot_floor = MoneyField(
+        label=_("Spot floor price, per GPU"), required=False, help_text=_("Leave blank to disable spot.")
+    )
     disk_gb_day = MoneyField(
-        label=_("Data disk, per GB-day"), required=False, help_text=_("Above the free quota. Empty: free.")
+        label=_("Data disk, per GB per day"), required=False, help_text=_("Above the free allowance. Leave blank for free.")
     )
     hold = percent_field(HOLD_LABEL, most=_PERCENT, help_text=HOLD_HELP)
 
@@ -115,9 +119,9 @@ class PriceFields(forms.Form):
         found = super().clean() or {}
         price, floor = found.get("price_micros"), found.get("spot_floor")
         if price == 0:
-            self.add_error("price_micros", _("A price above zero is needed."))
+            self.add_error("price_micros", _("Enter a price above zero."))
         if price is not None and floor is not None and not 0 < floor <= price:
-            self.add_error("spot_floor", _("The lowest spot price lies above zero and is at most the hourly price."))
+            self.add_error("spot_floor", _("The floor price must be above zero and no higher than the on-demand price."))
         self._check_steps(found.get("tiers") or [])
         return found
 
@@ -126,7 +130,7 @@ class PriceFields(forms.Form):
         whole = all(value.denominator == 1 for value in (*discounts, *(hours for hours, _share in steps)))
         rising = discounts == sorted(set(discounts)) and all(0 < off_bps <= MAX_DISCOUNT_BPS for off_bps in discounts)
         if not (whole and rising):
-            self.add_error("tiers", _("Whole hours; each step takes more off than the one before it, at most 90 percent."))
+            self.add_error("tiers", _("Use whole hours. Each discount must be larger than the previous one, at most 90%."))
 
     def change(self, offer_id: UUID) -> ListingChange:
         """Return the sent changes of a valid form."""
@@ -174,4 +178,4 @@ class QuickPriceForm(forms.Form):
 class UntilForm(forms.Form):
     """Last day of a host on the market; empty means that no end is planned."""
 
-    until = DayField(label=_("Rentable until"), required=False)
+    until = DayField(label=_("Available through"), required=False)

@@ -25,11 +25,11 @@ def offer_price(request: SignedInRequest, offer_id: str) -> HttpResponse:
     try:
         if form.is_valid():
             set_price(actor_id=request.user.pk, offer_id=parse_public_id("offr", offer_id), **form.cleaned_data)
-            messages.success(request, _("The new price holds for new rents; running ones keep theirs."))
+            messages.success(request, _("Price saved. It applies to new rentals; current ones keep their price."))
         else:
             messages.error(request, str(form.errors["price_micros"][0]))
     except InvalidInput:
-        messages.error(request, _("The price must be above zero and not below the floor of the spot market."))
+        messages.error(request, _("The price must be above zero and not below the spot floor price."))
     return redirect("my_hosts")
 
 
@@ -58,7 +58,7 @@ def host_until(request: SignedInRequest, host_id: str) -> HttpResponse:
             day = form.cleaned_data["until"]
             until = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1) if day else None
             set_listed_until(actor_id=request.user.pk, host_id=parse_public_id("host", host_id), until=until)
-            messages.success(request, _("Saved: no lease is promised beyond this."))
+            messages.success(request, _("Saved. No rental extends past this date."))
     except InvalidInput:
-        messages.error(request, _("The end lies in the future, and not before the end that running leases were promised."))
+        messages.error(request, _("The date must be in the future, and not before the end of existing rentals."))
     return redirect("my_hosts")

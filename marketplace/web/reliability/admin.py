@@ -73,7 +73,7 @@ class OwnMaintenanceAdmin(OwnRowsAdmin):
         del wanted["host"]
         obj.__dict__.update(announce_maintenance(actor_id=signed_in(request).pk, **wanted).__dict__)
 
-    @admin.action(description=_("Call off"))
+    @admin.action(description=_("Cancel"))
     def cancel(self, request: HttpRequest, rows: QuerySet[Maintenance]) -> None:
         for row in rows:
             try:

@@ -22,12 +22,12 @@ _DAY: Final = timedelta(days=1)
 _EVENTS_SHOWN: Final = 100
 
 REFUSALS: Final[dict[str, str | Promise]] = {
-    "too_soon": _("Announce it at least 24 hours ahead: renters need the time to save their work."),
-    "too_far": _("That is too far ahead: announce it at most 90 days before."),
-    "order": _("It must end after it begins."),
-    "too_long": _("It may last at most 12 hours."),
-    "overlap": _("Another maintenance of this host is announced for this time."),
-    "too_many": _("That would be more than 4 maintenances in 30 days."),
+    "too_soon": _("Announce maintenance at least 24 hours ahead, so that renters can save their work."),
+    "too_far": _("Maintenance can be announced at most 90 days ahead."),
+    "order": _("The end must be after the start."),
+    "too_long": _("Maintenance can last at most 12 hours."),
+    "overlap": _("This overlaps with another announced maintenance of this host."),
+    "too_many": _("You can announce at most 4 maintenance windows per 30 days."),
 }
 
 
@@ -92,7 +92,7 @@ _CONSTANTS: Final = {
     "version": formula.FORMULA_VERSION,
     "days": formula.WINDOW.days,
     "presumed_days": formula.PRESUMED.days,
-    "presumed_share": f"{formula.PRESUMED_PPM // 10_000} %",
+    "presumed_share": f"{formula.PRESUMED_PPM // 10_000}%",
     "presumed_starts": formula.PRESUMED_STARTS,
     "fault_weight": formula.HOST_FAULT_WEIGHT,
     "notice_hours": int(formula.NOTICE.total_seconds()) // 3600,

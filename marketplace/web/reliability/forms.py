@@ -24,15 +24,15 @@ class MaintenanceForm(forms.Form):
     The page's script sends the offset from UTC; without it, times are UTC.
     """
 
-    category = forms.ChoiceField(label=_("What is worked on"), choices=_CATEGORIES)
+    category = forms.ChoiceField(label=_("Reason"), choices=_CATEGORIES)
     starts_at = forms.DateTimeField(
-        label=_("Begins"),
+        label=_("Starts at"),
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S"],
         widget=forms.DateTimeInput(attrs={"type": "datetime-local", "data-zoned": ""}, format="%Y-%m-%dT%H:%M"),
         help_text=_("At least 24 hours from now."),
     )
     hours = forms.TypedChoiceField(
-        label=_("Lasts"),
+        label=_("Duration"),
         coerce=int,
         choices=[
             (n, ngettext_lazy("%(count)d hour", "%(count)d hours", n) % {"count": n}) for n in range(1, _MOST_HOURS + 1)
@@ -40,7 +40,7 @@ class MaintenanceForm(forms.Form):
         initial=2,
     )
     detail = NameField(
-        label=_("What renters should know"), max_length=300, required=False, help_text=_("Everyone can read this.")
+        label=_("Note for renters"), max_length=300, required=False, help_text=_("Public: everyone can see this.")
     )
     zone_offset = forms.IntegerField(
         required=False, min_value=-_FARTHEST_ZONE_MIN, max_value=_FARTHEST_ZONE_MIN, widget=forms.HiddenInput
@@ -54,7 +54,7 @@ class MaintenanceForm(forms.Form):
                 given["begins"] = begins + timedelta(minutes=given.get("zone_offset") or 0)
                 given["ends"] = given["begins"] + timedelta(hours=given["hours"])
             except OverflowError:
-                self.add_error("starts_at", _("Choose a date that is near."))
+                self.add_error("starts_at", _("Enter a date in the near future."))
         return given
 
     def announcement(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def host_maintenance(request: SignedInRequest, host_id: str) -> HttpResponse:
         except InvalidInput as error:
             tell_refusal(form, error)
         else:
-            messages.success(request, _("Announced. Renters on this host are told."))
+            messages.success(request, _("Maintenance announced. Renters on this host are notified."))
             return redirect(request.path)
     return render_page(request, "marketplace/maintenance.html", maintenance_context(host, form, clock.now()))
 
@@ -43,5 +43,5 @@ def host_maintenance(request: SignedInRequest, host_id: str) -> HttpResponse:
 def maintenance_cancel(request: SignedInRequest, host_id: str, maintenance_id: str) -> HttpResponse:
     key, which = parse_public_id("host", host_id), parse_public_id("mtn", maintenance_id)
     cancel_maintenance(actor_id=request.user.pk, host_id=key, maintenance_id=which)
-    messages.success(request, _("Called off. Renters on this host are told."))
+    messages.success(request, _("Maintenance cancelled. Renters on this host are notified."))
     return redirect("host_maintenance", host_id=host_id)

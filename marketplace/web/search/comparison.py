@@ -92,7 +92,7 @@ FACTS: Final = (
     Fact(_("Region"), "text", _column("region")),
     Fact(_("Verified"), "flag", _column("verified"), max),
     Fact(_("Reliability"), "reliability", lambda row: (percent_words(row["reliability_ppm"]), row["host_id"])),
-    Fact(_("Rentable until"), "date", _column("listed_until")),
+    Fact(_("Available through"), "date", _column("listed_until")),
 )
 
 

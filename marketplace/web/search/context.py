@@ -29,11 +29,11 @@ from marketplace.web.search.rows import OfferRow, offer_rows, rent_query
 from marketplace.web.search.volume_parameter import beside_volume, place_asked
 
 SORT_WORDS: Final[Mapping[str, Words]] = {
-    "price": _("Cheapest first"),
-    "-value": _("Best value first"),
-    "-reliability": _("Most reliable first"),
-    "-vram": _("Most VRAM first"),
-    "-gpu_free": _("Most free GPUs first"),
+    "price": _("Price: low to high"),
+    "-value": _("Best value"),
+    "-reliability": _("Reliability: high to low"),
+    "-vram": _("VRAM: high to low"),
+    "-gpu_free": _("Free GPUs: high to low"),
     "-newest": _("Newest first"),
 }
 

@@ -14,14 +14,14 @@ _ON_HOME: Final = 6
 _MODELS_ON_HOME: Final = 8
 # Lines that show what the search box understands.
 EXAMPLES: Final = (
-    ("4090", _("A model by its usual name")),
-    ("gpu in [a100,h100-sxm] count=8", _("Eight of one of these models together")),
-    ("vram>=24 price<0.50", _("24 GB or more, all-in below 0.50 per GPU-hour")),
-    ("region in [eu-west,cn-north] verified", _("Checked hosts in one of two regions")),
-    ("reliability>=99% lease_hours>=30d", _("Dependable hosts that stay for a month")),
-    ("not simulated disk=nvme disk_read>=2GB/s", _("Real GPUs beside a fast disk")),
-    ("mode=reserved term=month data_disk=500", _("Prices of a month in advance, with a disk of 500 GB")),
-    ("nvlink sort=-value", _("Cards that are linked, most TFLOPS for the money first")),
+    ("4090", _("A model by name")),
+    ("gpu in [a100,h100-sxm] count=8", _("Eight GPUs of either model")),
+    ("vram>=24 price<0.50", _("24 GB or more, all-in under 0.50 per GPU-hour")),
+    ("region in [eu-west,cn-north] verified", _("Verified hosts in one of two regions")),
+    ("reliability>=99% lease_hours>=30d", _("Reliable hosts available for a month")),
+    ("not simulated disk=nvme disk_read>=2GB/s", _("Real GPUs with a fast disk")),
+    ("mode=reserved term=month data_disk=500", _("Monthly reserved prices, with a 500 GB disk")),
+    ("nvlink sort=-value", _("NVLink GPUs, most TFLOPS for the money first")),
 )
 
 

@@ -62,7 +62,7 @@ def offer_context(offer_id: UUID, params: QueryDict, picks: Sequence[UUID]) -> d
     query = replace(read_params(params, image_needs=lambda _image: NO_IMAGE), conditions=())
     row = next(iter(offers_like([offer_id])), None)
     if row is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound("This offer doesn't exist.")
     lines, facts = price_lines(row, query), facts_of_offer(offer_id)
     return {
         "offer": OfferRow(row, query, offer_id in picks),
@@ -109,7 +109,7 @@ def _tier_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
     return [
         PriceLine(
             "tiered",
-            gettext("%(mode)s, after %(hours)s h of use") % {"mode": MODE_WORDS["tiered"], "hours": hours},
+            gettext("%(mode)s, after %(hours)s h") % {"mode": MODE_WORDS["tiered"], "hours": hours},
             *_line(row, query, discounted(row["price_micros"], off_bps)),
             off_percent=_percent(off_bps),
             query=wishes,

@@ -18,7 +18,7 @@ def host_self_test(request: SignedInRequest, host_id: str) -> HttpResponse:
     try:
         request_self_test(actor_id=request.user.pk, host_id=parse_public_id("host", host_id))
     except HostNotOnline:
-        messages.error(request, _("This host's agent does not report now: start it first."))
+        messages.error(request, _("This host's agent isn't reporting. Start it first."))
     else:
-        messages.success(request, _("The host's agent was asked. The outcome is shown here within some minutes."))
+        messages.success(request, _("Self-test requested. The result appears here within a few minutes."))
     return redirect("my_hosts")

@@ -105,7 +105,7 @@ def test_the_page_says_the_same(
     client.force_login(alice)
     reply = client.post(f"/settings/teams/{team}", {"email": "bob@example.com", "role": "member"})
     assert (reply.status_code, "Retry-After" in reply.headers) == (429, True)
-    assert "You invited this address a moment ago" in reply.content.decode()
+    assert "You just invited this address" in reply.content.decode()
 
 
 def test_no_words_or_links_of_the_sender_reach_the_mail(

@@ -150,7 +150,7 @@ def ledger(alice: User, hana: User) -> Source:
 
 @pytest.mark.django_db
 def test_an_empty_and_a_sound_ledger_hold(ledger: Source) -> None:
-    assert verify() == (set(), "The ledger holds.\n")
+    assert verify() == (set(), "The ledger is consistent.\n")
 
 
 @pytest.mark.django_db

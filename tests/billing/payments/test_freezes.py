@@ -114,5 +114,5 @@ def test_a_person_may_lift_it_and_has_to_say_why() -> None:
     out = StringIO()
     call_command("lift_money_freeze", "--reason", "ann compared with the bank", stdout=out)
     assert MoneyFreeze.objects.get().lifted_by == "command: ann compared with the bank"
-    with pytest.raises(CommandError, match="No freeze"):
+    with pytest.raises(CommandError, match="There is no freeze"):
         call_command("lift_money_freeze", "--reason", "again")

@@ -243,7 +243,7 @@ def test_it_is_frozen_where_it_lies_and_free_when_it_is_repaid(
     assert follow_debts() == 1
     assert wallet(bob).spendable_micros == 20 * UNIT
     assert follow_debts() == 0
-    with pytest.raises(Exception, match="needs"), refused():
+    with pytest.raises(Exception, match="You need"), refused():
         Source(bob, hana, rate=21 * UNIT).hold()
     Source(bob, hana, rate=20 * UNIT).hold()
     market.paid(alice, 60)

@@ -165,7 +165,7 @@ def test_an_account_that_stripe_restricts_later_is_not_paid_until_it_is_well(
     assert ConnectedAccount.objects.get().needs == "rejected.fraud"
     send_payout(payout_id=waiting.pk)
     assert (Payout.objects.get().state, connect.transfers) == ("pending", {})
-    assert "Stripe cannot pay you now" in hanas.get(reverse("payouts")).content.decode()
+    assert "Stripe can't pay you right now" in hanas.get(reverse("payouts")).content.decode()
     complete(connect)
     told(hanas, "capability.updated", {"id": "transfers", "object": "capability"}, 2, account=account_id)
     send_payout(payout_id=waiting.pk)

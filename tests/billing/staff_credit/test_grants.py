@@ -33,7 +33,7 @@ def test_above_the_sum_of_a_day_a_second_person_is_asked(alice: User) -> None:
     assert (waiting.state, wallet(alice).balance_micros) == ("pending", 600 * UNIT)
     assert ask(alice, 400, "three").state == "posted"
     assert ask(alice, 401, "two").pk == waiting.pk
-    with pytest.raises(GrantRefused, match="Somebody else"):
+    with pytest.raises(GrantRefused, match="Another staff member"):
         confirm_grant(grant_id=waiting.pk, actor="staff:a")
     assert confirm_grant(grant_id=waiting.pk, actor="staff:b").state == "posted"
     assert wallet(alice).balance_micros == 1_401 * UNIT
@@ -65,7 +65,7 @@ def test_a_code_that_can_give_more_than_one_person_may_waits_for_a_second_one(al
     assert (code.waits, code.active) == (True, False)
     with pytest.raises(CouponWithdrawn):
         redeem_code(owner_id=alice.pk, code=code.code)
-    with pytest.raises(GrantRefused, match="Somebody else"):
+    with pytest.raises(GrantRefused, match="Another staff member"):
         set_code_active(code_id=code.pk, active=True, actor="staff:a")
     with pytest.raises(IntegrityError, match="two_people"), transaction.atomic():
         CouponCode.objects.filter(pk=code.pk).update(active=True, waits=False)
@@ -92,10 +92,10 @@ def test_staff_put_a_large_code_of_somebody_else_in_use(client: Client, stella: 
     client.force_login(stella)
     given = {"code": "BIG-CAMPAIGN-1", "kind": "fixed", "amount": "5000", "per_user": "1", "gpu_models": ""}
     page = client.post(reverse("admin:billing_couponcode_add"), given, follow=True).content.decode()
-    assert "a second one has to put this code in use" in page
+    assert "A second one must activate it" in page
     code = CouponCode.objects.get()
     address = reverse("admin:billing_couponcode_change", args=[code.pk])
-    assert "Somebody else of the staff" in client.post(address, {"active": "on"}, follow=True).content.decode()
+    assert "Another staff member" in client.post(address, {"active": "on"}, follow=True).content.decode()
     client.force_login(other)
     client.post(address, {"active": "on"})
     code.refresh_from_db()
@@ -122,7 +122,7 @@ def test_staff_see_who_gave_what_and_the_second_one_confirms(client: Client, ali
     body = {"action": "confirm", "_selected_action": [str(waiting.pk)]}
     address = reverse("admin:billing_grant_changelist")
     client.force_login(stella)
-    assert "Somebody else of the staff" in client.post(address, body, follow=True).content.decode()
+    assert "Another staff member" in client.post(address, body, follow=True).content.decode()
     client.force_login(other)
     page = client.get(address).content.decode()
     assert stella.email in page and "a campaign" in page and "5000.00" in page
@@ -141,7 +141,7 @@ def test_each_audit_counts_them_and_its_mail_has_the_head(alice: User, stella: U
     assert audit_ledger(asked_by="test")[0].grants == 0
     assert mail_audit(LedgerAudit.objects.get(pk=run.pk))
     (message,) = sent("Ledger audit")
-    assert message.to == [stella.email] and "The ledger holds." in message.subject
+    assert message.to == [stella.email] and "The ledger is consistent." in message.subject
     assert f"verify_ledger --seal 1:{seal.head}" in message.body and "5.00 USD in 1 grants" in message.body
     assert not anchor_ledger()  # no folder is set
 

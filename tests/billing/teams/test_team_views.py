@@ -53,7 +53,7 @@ def test_strangers_are_sent_to_sign_in_or_told_nothing(client: Client, mallory: 
     for address in ("/settings/teams", path, "/settings/teams/join/x"):
         assert client.get(address)["Location"].startswith("/accounts/login/")
     stranger = as_(mallory)
-    assert "You are in no team" in text(stranger, "/settings/teams")
+    assert "You're not in a team yet" in text(stranger, "/settings/teams")
     assert stranger.get(path).status_code == 404
     for verb in ("rename", "delete", "transfer"):
         assert stranger.post(f"{path}/{verb}", {"name": "x"}).status_code in (302, 303, 404)
@@ -68,7 +68,7 @@ def test_a_team_is_made(alice: User) -> None:
 
 def test_owners_see_more_than_members(alice: User, bob: User, path: str) -> None:
     owner, member = text(as_(alice), path), text(as_(bob), path)
-    for words in ("Vision &lt;lab&gt;", "bob@example.com", "Pass money on"):
+    for words in ("Vision &lt;lab&gt;", "bob@example.com", "Transfer funds"):
         assert words in owner
         assert words in member
     for words in ("Make owner", "Delete team", "Rename", 'name="role"'):
@@ -83,7 +83,7 @@ def test_an_invitation_is_shown_once_mailed_and_accepted(alice: User, hana: User
     assert link in sent("Invitation")[0].body
     assert link not in text(as_(alice), path)
     guest = as_(hana)
-    assert "You are invited to the team" in text(guest, link)
+    assert "You're invited to join the team" in text(guest, link)
     assert not Membership.objects.filter(user=hana).exists(), "looking at it is not joining"
     assert guest.post(link)["Location"] == path
     assert guest.get(link).status_code == 404
@@ -92,7 +92,7 @@ def test_an_invitation_is_shown_once_mailed_and_accepted(alice: User, hana: User
 def test_who_is_in_already_is_not_invited(alice: User, path: str) -> None:
     reply = as_(alice).post(path, {"email": "bob@example.com", "role": "member"})
     assert reply.status_code == 409
-    assert "This person is in the team already." in reply.content.decode()
+    assert "This person is already in the team." in reply.content.decode()
 
 
 def test_only_the_invited_address_sees_who_invites(alice: User, mallory: User, team: Team) -> None:
@@ -119,8 +119,8 @@ def test_money_is_passed_on_once_however_often_the_form_is_sent(alice: User, bob
     ("amount", "status", "words"),
     [
         ("11", 402, 'role="alert"'),
-        ("0", 400, "Write an amount above zero."),
-        ("a lot", 400, "Write an amount such as 12.50."),
+        ("0", 400, "Enter an amount above zero."),
+        ("a lot", 400, "Enter an amount, such as 12.50."),
     ],
 )
 def test_what_cannot_be_sent_is_said_at_the_form(pair: Pair, path: str, amount: str, status: int, words: str) -> None:
@@ -139,6 +139,6 @@ def test_roles_leaving_and_the_end(alice: User, bob: User, team: Team, path: str
     assert "Make member" in text(as_(bob), path)
     assert as_(bob).post(f"{path}/members/{place(team, bob)}/remove")["Location"] == "/settings/teams"
     refused = owner.post(f"{path}/members/{place(team, alice)}/remove", follow=True)
-    assert "The last owner cannot leave the team." in refused.content.decode()
+    assert "The last owner can&#x27;t leave the team." in refused.content.decode()
     assert owner.post(f"{path}/delete")["Location"] == "/settings/teams"
     assert not Team.objects.exists()

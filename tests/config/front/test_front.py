@@ -214,7 +214,7 @@ def test_a_body_whose_sender_hangs_up_is_not_taken_for_whole(port: int) -> None:
         connection.sendall(b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345")
         connection.shutdown(socket.SHUT_WR)
         assert b" 200 " not in connection.recv(4096)
-    with pytest.raises(NotRead, match="did not arrive"):
+    with pytest.raises(NotRead, match="didn't arrive"):
         asyncio.run(read(Bodies(), Sender(b"12345"), 10))
 
 

@@ -43,7 +43,7 @@ def test_there_and_back_by_schedule_and_before_a_deletion(desk: Desk, here: Engi
     desk.look("no-bucket")
     page.get_by_role("link", name="Connect a bucket").first.click()
     connect(desk, store, Key(store.key.key_id, "not-the-secret"))
-    desk.says("The object storage does not take this access key.")
+    desk.says("The object storage rejected this access key.")
     desk.look("wrong-key")
     connect(desk, store, store.key)
     page.wait_for_url("**/object-storage")

@@ -56,7 +56,7 @@ def test_what_it_does_by_itself_and_pages_that_are_late(desk: Desk, away: Engine
     other.click("#ask button[value=yes]")
     desk.is_now("Released")
     page.locator("#action button[type=submit]").click()
-    desk.says("That is not possible in the instance's present state.", where="#action")
+    desk.says("This isn't possible in the instance's current state.", where="#action")
     desk.look("late-dialog")
     page.go_back()  # to the rent page, whose quote is used up: it reckons a new one
     expect(page.locator("#confirm:enabled")).to_be_visible(timeout=PATIENCE_MS)

@@ -317,7 +317,7 @@ def test_what_an_early_end_would_cost_is_neither_passed_on_nor_sent_back(
     instance = run_for_20_hours(bob, cheap, hours)
     most = balance(bob) - held(bob) - (DUE - DEPOSIT)
     assert unspent_cash_micros(bob.pk) == most
-    with refused(), pytest.raises(NotTransferable, match=r"covers your reserved terms"):
+    with refused(), pytest.raises(NotTransferable, match=r"covers reserved terms"):
         transfer_money(sender=bob, team_id=team.pk, to_id=alice.pk, amount_micros=most + 1)
     transfer_money(sender=bob, team_id=team.pk, to_id=alice.pk, amount_micros=most)
     kept = balance(bob) - DUE

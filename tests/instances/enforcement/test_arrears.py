@@ -89,7 +89,7 @@ def test_the_ladder_from_low_to_the_end_of_the_data(
 ) -> None:
     judge()
     assert send() == 1
-    assert mailoutbox[-1].subject == "Your wallet is running low"
+    assert mailoutbox[-1].subject == "Your balance is low"
     assert "2025-03-01 12:16 UTC" in mailoutbox[-1].body, "09:30 and 2 h 46 min 40 s"
     run_for(host, hours, hours=2, minutes=1)
     instance = again(short)
@@ -104,10 +104,10 @@ def test_the_ladder_from_low_to_the_end_of_the_data(
     standing = standing_of(owner_id=alice.pk)
     assert (standing.state, standing.next_state_at) == ("exhausted", ends)
     assert send() == 1
-    assert f"released at {ends:%Y-%m-%d %H:%M} UTC" in mailoutbox[-1].body
+    assert f"earliest deletion is at {ends:%Y-%m-%d %H:%M} UTC" in mailoutbox[-1].body
     told = [told_at(hours, ends - timedelta(days=days), seconds=1) for days in (7, 3, 1)]
     assert told == [1, 1, 1]
-    assert [message.subject for message in mailoutbox[2:]] == [f"Data of box is released at {ends:%Y-%m-%d %H:%M} UTC"] * 3
+    assert [message.subject for message in mailoutbox[2:]] == [f"box: data will be deleted at {ends:%Y-%m-%d %H:%M} UTC"] * 3
     assert announced_releases([short.pk]) == {short.pk: ends}
     told_at(hours, ends, seconds=-1)
     assert sweeps.purge_expired(now=clock.now()) == 0, "a second before the announced date"
@@ -229,7 +229,7 @@ def test_each_reads_in_their_own_language(alice: User, short: Instance, mailoutb
     judge()
     send()
     with override("zh-hans"):
-        assert mailoutbox[-1].subject == gettext("Your wallet is running low")
+        assert mailoutbox[-1].subject == gettext("Your balance is low")
 
 
 def test_a_mail_that_the_server_refused_is_sent_later_once(

@@ -65,7 +65,7 @@ def test_a_budget_is_set_changed_and_removed(page: Client, rin: User) -> None:
     budget.refresh_from_db()
     assert (budget.limit_micros, budget.hard) == (20 * UNIT, True)
     page.post(path, {"limit_micros": "nothing"})
-    assert "Write an amount such as 12.50." in text(page, "/wallet/budgets")
+    assert "Enter an amount, such as 12.50." in text(page, "/wallet/budgets")
     page.post(f"{path}/remove")
     assert not Budget.objects.exists()
 
@@ -75,7 +75,7 @@ def test_a_second_one_of_the_same_is_refused_in_words(page: Client, rin: User) -
     reply = page.post("/wallet/budgets", asked(rin, "30"))
     assert reply.status_code == 409
     shown = reply.content.decode()
-    assert "There is such a budget already." in shown
+    assert "This budget already exists." in shown
     assert 'value="30"' in shown, "what was typed stays"
 
 

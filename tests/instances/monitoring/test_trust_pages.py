@@ -46,7 +46,7 @@ def test_what_was_given_back_is_on_the_page_and_in_the_usage(rin: User, host: Fa
     host.sync()
     page = page_of(rin, instance).replace("&#x27;", "'")
     assert "$0.10 refunded for host faults" in page or "$0.1000 refunded for host faults" in page
-    assert "The host was restarted while it ran." in page
+    assert "The host restarted while the instance was running." in page
     client = Client()
     client.force_login(rin)
     usage = client.get(reverse("api_instance_usage", args=[public_id("inst", instance.pk)])).json()

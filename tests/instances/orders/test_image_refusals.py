@@ -28,14 +28,14 @@ from tests.instances.fixtures import Clock
 
 pytestmark = pytest.mark.django_db
 CODES = {
-    "image_missing": "The image could not be found.",
-    "image_private": "The registry does not let this image be read.",
-    "image_wrong_architecture": "The image is made for another kind of processor.",
-    "image_too_large": "no room for the image",
+    "image_missing": "The image wasn't found.",
+    "image_private": "The registry denied access to this image.",
+    "image_wrong_architecture": "The image is built for another processor architecture.",
+    "image_too_large": "enough disk space for the image",
     "image_needs_cuda": "newer CUDA",
-    "image_pull_timeout": "Loading the image took too long.",
-    "registry_silent": "could not reach",
-    "program_ended": "own program ended",
+    "image_pull_timeout": "Pulling the image took too long.",
+    "registry_silent": "couldn't reach",
+    "program_ended": "program exited immediately",
 }
 
 

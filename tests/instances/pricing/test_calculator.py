@@ -59,7 +59,7 @@ def test_a_first_visit_shows_all_modes_and_where_they_cross(client: Client) -> N
     assert len(found["chart"].lines) == len(MODES)
     text = page(client)
     assert '<svg class="chart" role="img"' in text
-    assert "Beyond 576 hours of use, Reserved costs less than Hourly." in text
+    assert "Beyond 576 hours of use, Reserved costs less than On-demand." in text
 
 
 def test_a_mode_without_a_price_is_left_out(client: Client) -> None:
@@ -104,11 +104,11 @@ def test_a_part_stands_under_an_address_that_leads_to_the_same(client: Client) -
     ("query", "words"),
     [
         ("?hours=x&unit_price=1", "Hours of use"),
-        ("?unit_price=dear", "such as 1.50."),
+        ("?unit_price=dear", "Enter a price, such as 1.50."),
         ("?hours=5", "Enter a price, such as 1.50."),
-        ("?unit_price=1&tiers=many", "Write steps such as"),
-        ("?unit_price=1&tiers=9:1,9:2", "later than the one before"),
-        ("?unit_price=1&tiers=1e9:1", "Write steps such as"),
+        ("?unit_price=1&tiers=many", "Enter steps, such as"),
+        ("?unit_price=1&tiers=9:1,9:2", "later than the previous one"),
+        ("?unit_price=1&tiers=1e9:1", "Enter steps, such as"),
         ("?unit_price=1&discount=100", "Discount (%)"),
         ("?unit_price=1&gpu_count=0", "Number of GPUs"),
         ("?unit_price=1&term=decade", "Reserved term"),

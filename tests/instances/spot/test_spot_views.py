@@ -119,7 +119,7 @@ def test_a_change_is_made_and_the_page_loaded_anew(page: Client, rin: User, spot
         ("0.4", "Enter a max price per GPU-hour of 0.50 or more."),
         ("much", "Check the highlighted fields."),
         ("", "Check the highlighted fields."),
-        ("900000", "Your wallet cannot pay"),
+        ("900000", "have enough funds for the first hour"),
     ],
 )
 def test_a_refused_change_says_why_and_keeps_what_was_typed(
@@ -181,14 +181,14 @@ def test_who_waits_is_told_why(page: Client, rin: User, bo: User, spot: FakeHost
 
 
 def test_the_offer_shows_its_spot_market(client: Client, rin: User, bo: User, spot: FakeHost, hours: Clock) -> None:
-    assert "Nobody has bid here yet" in text(client, offer_path(spot))
+    assert "No bids yet" in text(client, offer_path(spot))
     bid(rin, spot, 2.00, gpus=4)
     hours.advance(hours=1)
     bid(bo, spot, 1.25)
     hours.advance(hours=1)
     found = text(client, offer_path(spot))
     assert "Spot price per GPU-hour: between $0.50 and $1.25, now $1.25" in found
-    assert "It has changed once" in found
+    assert "Changed once" in found
 
 
 def test_an_offer_without_a_spot_market_shows_none(client: Client, host: FakeHost) -> None:

@@ -198,7 +198,7 @@ def test_the_page_says_it_in_words(rin: User, story: Instance, client: Client) -
         reply = client.get(f"/wallet/entries/{line.id}")
         assert reply.status_code == 200
         page = reply.content.decode()
-        assert ("The sum" in page) == (line.kind == "charge")
+        assert ("Calculation" in page) == (line.kind == "charge")
     newest = statement_lines(owner_id=rin.pk, entry_kind="charge")[0]
     page = client.get(f"/wallet/entries/{newest.id}").content.decode()
-    assert "Not charged before it" in page and "silent for more than 120 s" in page
+    assert "Not charged before" in page and "silent for over 120 s" in page

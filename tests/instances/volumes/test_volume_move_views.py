@@ -63,7 +63,7 @@ def test_larger_moved_copied_and_wanted_elsewhere(client: Client, rin: User, hos
 
     # Rented on the other host: the page says that it is moved first, and what is waited for.
     rent = f"/offers/offr_{other.offer.pk.hex}/rent"
-    assert "volume moves here first" in seen(client, f"/market?mountable_volume=vol_{volume.pk.hex}")
+    assert "volume migrates here first" in seen(client, f"/market?mountable_volume=vol_{volume.pk.hex}")
     page = seen(client, f"{rent}?mountable_volume=vol_{volume.pk.hex}")
     assert f"moved here from {host.host.name} first" in page
     assert re.search(rf'value="vol_{volume.pk.hex}"\s+checked', page)

@@ -45,7 +45,7 @@ def test_a_host_with_its_gpus_and_offers_comes_to_be(hana: User) -> None:
 def test_a_token_is_for_one_host(hana: User) -> None:
     token = _token(hana)
     host = enrol_host(token=token, shape=shape(1), agent_version="1")
-    with pytest.raises(JoinTokenRefused, match="has been used"):
+    with pytest.raises(JoinTokenRefused, match="already used"):
         enrol_host(token=token, shape=shape(1), agent_version="1")
     assert Host.objects.get() == host
     assert JoinToken.objects.get().used_by == host

@@ -70,15 +70,15 @@ def test_what_is_not_sent_stays(page: Client, host: Host, offer: Offer) -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"price_micros": "0"}, "A price above zero is needed."),
-        ({"price_micros": "much"}, "Write a price such as 1.50."),
-        ({"spot_floor": "3.07"}, "at most the hourly price"),
+        ({"price_micros": "0"}, "Enter a price above zero."),
+        ({"price_micros": "much"}, "Enter a price, such as 1.50."),
+        ({"spot_floor": "3.07"}, "no higher than the on-demand price"),
         ({"month": "91"}, "less than or equal to 90"),
         ({"hold": "101"}, "less than or equal to 100"),
-        ({"tiers": "720"}, "Write steps such as"),
-        ({"tiers": "720:15, 800:15"}, "each step takes more off"),
-        ({"tiers": "720.5:15"}, "Whole hours"),
-        ({"tiers": "800:15, 720:20"}, "later than the one before"),
+        ({"tiers": "720"}, "Enter steps, such as"),
+        ({"tiers": "720:15, 800:15"}, "must be larger than the previous one"),
+        ({"tiers": "720.5:15"}, "Use whole hours"),
+        ({"tiers": "800:15, 720:20"}, "later than the previous one"),
         ({"tiers": "720:95"}, "at most 90"),
     ],
 )
@@ -95,7 +95,7 @@ def test_the_quick_price_keeps_above_the_floor(page: Client, host: Host, offer: 
     page.post(path(offer), WHOLE)
     quick = path(offer).removesuffix("s")
     text = page.post(quick, {"price_micros": "1"}, follow=True).content.decode()
-    assert "not below the floor of the spot market" in text
+    assert "not below the spot floor price" in text
     page.post(quick, {"price_micros": "1.2"})
     assert offer_of(host).price_micros == 1_200_000
 
@@ -109,7 +109,7 @@ def test_until(page: Client, hana: User, host: Host, offer: Offer) -> None:
     assert f'value="{day.isoformat()}"' in page.get("/hosts").content.decode()
     leased(offer_of(host))
     earlier = (day - timedelta(days=1)).isoformat()
-    assert "running leases were promised" in page.post(address, {"until": earlier}, follow=True).content.decode()
+    assert "not before the end of existing rentals" in page.post(address, {"until": earlier}, follow=True).content.decode()
     assert offer_of(host).listed_until == end
     page.post(address, {"until": ""})
     assert offer_of(host).listed_until is None

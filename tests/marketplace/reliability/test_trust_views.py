@@ -56,19 +56,25 @@ def test_everyone_sees_the_number_its_parts_and_the_events(host: Host, language:
         Host.objects.update(enrolled_at=START)
         refresh_reliability(now=clock.now())
         page = Client(headers={"accept-language": language}).get(address("reliability", host)).content.decode()
-    assert f"{(Host.objects.get().reliability_ppm or 0) / 10_000:.2f} %" in page
+    assert f"{(Host.objects.get().reliability_ppm or 0) / 10_000:.2f}%" in page
     assert (page.count("day day-none"), page.count('class="day day-good')) == (21, 7)
     assert "A &lt;b&gt;new&lt;/b&gt; NVMe" in page
     assert reverse("api_host_reliability", args=[public_id("host", host.pk)]) in page
     if language == "en":
-        for words in ("SSH did not answer", "No report for 3 h", "Fell silent together", "3 h without a report", "10 : 1"):
+        for words in (
+            "SSH in the instance",
+            "No reports for 3 h",
+            "Not responding, together",
+            "3 h without reports",
+            "10 : 1",
+        ):
             assert words in page, words
 
 
 def test_a_new_host_says_that_it_is_too_new(host: Host) -> None:
     page = Client().get(address("reliability", host)).content.decode()
-    assert "too new: there is a number after 24 observed hours" in page
-    assert "Nothing: no outage" in page
+    assert "Not enough data: shown after 24 hours of observation" in page
+    assert "No outages" in page
 
 
 def test_each_day_shows_the_worst_that_happened(host: Host) -> None:
@@ -104,7 +110,7 @@ def form(**changes: str) -> dict[str, str]:
 
 def test_it_is_announced_in_the_owners_own_time(host: Host) -> None:
     page = signed_in(host.owner).post(address("host_maintenance", host), form(zone_offset="-480"), follow=True)
-    assert "Announced. Renters on this host are told." in page.content.decode()
+    assert "Maintenance announced. Renters on this host are notified." in page.content.decode()
     made, begin = Maintenance.objects.get(), clock.now() + timedelta(days=3, hours=-8)
     assert (made.starts_at, made.ends_at - made.starts_at) == (
         begin.replace(second=0, microsecond=0),
@@ -115,10 +121,10 @@ def test_it_is_announced_in_the_owners_own_time(host: Host) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"starts_at": "2020-01-01T00:00"}, "Announce it at least 24 hours ahead"),
-        ({"starts_at": "9999-12-31T10:59"}, "too far ahead"),
-        ({"starts_at": "9999-12-31T23:59", "zone_offset": "840"}, "a date that is near"),
-        ({"starts_at": "0001-01-01T00:00", "zone_offset": "-840"}, "a date that is near"),
+        ({"starts_at": "2020-01-01T00:00"}, "Announce maintenance at least 24 hours ahead"),
+        ({"starts_at": "9999-12-31T10:59"}, "at most 90 days ahead"),
+        ({"starts_at": "9999-12-31T23:59", "zone_offset": "840"}, "a date in the near future"),
+        ({"starts_at": "0001-01-01T00:00", "zone_offset": "-840"}, "a date in the near future"),
         ({"starts_at": ""}, "required"),
         ({"hours": "13"}, "13"),
         ({"category": "party"}, "party"),

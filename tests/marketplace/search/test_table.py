@@ -32,15 +32,15 @@ def _listed(words: tuple[str, ...]) -> str:
 
 def test_the_page_tells_every_term() -> None:
     def cells(row: Row) -> list[str]:
-        choices = "slugs of the catalogue" if row.name == "gpu" else _listed(row.choices)
+        choices = "catalog slugs" if row.name == "gpu" else _listed(row.choices)
         return [f"`{row.name}`", row.about, row.kind, row.unit, _listed(row.units), choices]
 
-    assert table_after("What can be asked") == [cells(row) for row in term_rows()]
+    assert table_after("Fields") == [cells(row) for row in term_rows()]
 
 
 def test_the_page_tells_every_wish() -> None:
     wanted = [[f"`{row.name}`", row.about, f"`{row.parameters[0]}`", row.unit, _listed(row.choices)] for row in wish_rows()]
-    assert table_after("What can be wished for") == wanted
+    assert table_after("Options") == wanted
 
 
 @pytest.mark.parametrize("line", re.findall(r"^\| `([^`]+)` \| [^|]+ \|$", TEXT.split("### Examples")[1], re.MULTILINE))

@@ -19,9 +19,9 @@ from marketplace.search.messages import TERM_WORDS, condition_words, percent_wor
         (Condition("verified", Op.EQ, True), "Verified"),
         (Condition("simulated", Op.EQ, False), "Not: Simulated"),
         (Condition("price", Op.LE, Decimal("0.50")), "Price per GPU-hour ≤ 0.5 USD"),
-        (Condition("reliability", Op.GE, Decimal("0.995")), "Reliability ≥ 99.5 %"),
-        (Condition("lease_hours", Op.GE, Decimal(720)), "Longest lease ≥ 30 days"),
-        (Condition("lease_hours", Op.GT, Decimal("36.5")), "Longest lease > 36.5 h"),
+        (Condition("reliability", Op.GE, Decimal("0.995")), "Reliability ≥ 99.5%"),
+        (Condition("lease_hours", Op.GE, Decimal(720)), "Longest rental ≥ 30 days"),
+        (Condition("lease_hours", Op.GT, Decimal("36.5")), "Longest rental > 36.5 h"),
         (Condition("cuda", Op.GE, "12.4"), "CUDA ≥ 12.4"),
         (Condition("count", Op.IN, (Decimal(2), Decimal(4))), "Free GPUs: 2, 4"),
     ],
@@ -34,6 +34,6 @@ def test_every_term_has_words() -> None:
     assert TERM_WORDS.keys() == TERMS.keys()
 
 
-@pytest.mark.parametrize(("ppm", "text"), [(None, ""), (1_000_000, "100 %"), (999_960, "99.99 %"), (0, "0 %")])
+@pytest.mark.parametrize(("ppm", "text"), [(None, ""), (1_000_000, "100%"), (999_960, "99.99%"), (0, "0%")])
 def test_reliability_is_never_rounded_up(ppm: int | None, text: str) -> None:
     assert percent_words(ppm) == text

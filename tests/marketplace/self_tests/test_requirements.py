@@ -94,7 +94,7 @@ def test_a_gpu_of_another_host_has_no_model() -> None:
 def test_texts_are_english_in_the_table_and_the_readers_on_the_page() -> None:
     with override("zh-hans"):
         found = judged(CheckRow("disk_read", value=1.0))
-    assert found["remedy"].startswith("Put the agent's folder")
+    assert found["remedy"].startswith("Move the agent's folder")
 
 
 def test_every_needed_check_has_a_remedy_and_a_source() -> None:
@@ -107,7 +107,7 @@ def test_without_cuda_the_remedy_is_to_install_it() -> None:
     found = judged(CheckRow("gpu_compute", reason="not_measurable", gpu=GPU))
     assert "libcuda" in found["remedy"]
     assert "libcuda" not in judged(CheckRow("gpu_compute", value=1.0, gpu=GPU))["remedy"]
-    assert remedy_of(found).startswith("Not measurable on this machine.")
+    assert remedy_of(found).startswith("Can't be measured on this machine.")
 
 
 def test_a_reason_nobody_knows_is_dropped() -> None:

@@ -110,7 +110,7 @@ def _known_address(address: str) -> OfferQuery:
 def _search(params: QueryDict, known: Collection[str], others: Collection[str] = ()) -> OfferQuery:
     found, wrong = Found(), list[FieldError]()
     if sum(len(values) for _, values in params.lists()) > VALUES_MAX:
-        raise InvalidInput(_("An address holds %(most)s values at most.") % {"most": VALUES_MAX})
+        raise InvalidInput(_("A URL can have at most %(most)s values.") % {"most": VALUES_MAX})
     for name, texts in params.lists():
         given = [text for text in texts if text]  # forms send their empty fields too
         if name in others or not (given or name not in known) or len(wrong) >= _FAULTS_SHOWN:
@@ -121,10 +121,10 @@ def _search(params: QueryDict, known: Collection[str], others: Collection[str] =
             code = "invalid" if name in known else "unknown"
             wrong.append(FieldError(name[:_NAME_CHARS], code, f"{bad.detail} {bad.hint}"))
     if wrong:
-        raise InvalidInput(_("A filter of this search makes no sense."), errors=wrong)
+        raise InvalidInput(_("A search filter is invalid."), errors=wrong)
     _join_line(found, params.get("q", ""))
     if len(found.conditions) > CONDITIONS_MAX:
-        raise InvalidInput(_("A search holds %(most)s conditions at most.") % {"most": CONDITIONS_MAX})
+        raise InvalidInput(_("A search can have at most %(most)s conditions.") % {"most": CONDITIONS_MAX})
     return to_query(found)
 
 
@@ -166,7 +166,7 @@ def write_params(query: OfferQuery) -> str:
 
 def _read(name: str, texts: list[str], known: Collection[str], found: Found) -> None:
     if name not in known:
-        detail = _("%(name)s is not known here.") % {"name": shown(name)}
+        detail = _("Unknown parameter: %(name)s.") % {"name": shown(name)}
         raise BadValue(detail, hint=did_you_mean(name, known), choices=tuple(known))
     if any(len(text) > _VALUE_CHARS for text in texts):
         raise BadValue(_("The value is too long."), hint=_("At most %(most)s characters.") % {"most": _VALUE_CHARS})
@@ -190,7 +190,7 @@ def _condition(named: Compared, texts: list[str], found: Found) -> None:
     if named.op in _JOINED:
         groups = [[text for group in groups for text in group]]
     if any(len(group) > LIST_MAX for group in groups):
-        hint = _("A list holds %(most)s values at most.") % {"most": LIST_MAX}
+        hint = _("A list can have at most %(most)s values.") % {"most": LIST_MAX}
         raise BadValue(_("This list is too long."), hint=hint)
     for group in groups:
         values = [read_value(term, text) for text in group]
@@ -200,7 +200,7 @@ def _condition(named: Compared, texts: list[str], found: Found) -> None:
 
 def _wish(found: Found, field: str, value: Any) -> None:
     if found.wishes.setdefault(field, value) != value:
-        raise BadValue(_("This is asked for twice, differently."), hint=_("Keep one of the two."))
+        raise BadValue(_("This is set twice, with different values."), hint=_("Remove one of them."))
 
 
 def _join_line(found: Found, line: str) -> None:
@@ -215,15 +215,15 @@ def _join_line(found: Found, line: str) -> None:
         if found.wishes.setdefault(field, value) != value:
             [wish] = [each for each in WISHES.values() if each.field == field]
             places = {"name": wish.parameter, "inside": value, "outside": found.wishes[field]}
-            detail = _("The line asks for %(inside)s, %(name)s for %(outside)s. Keep one of the two.") % places
+            detail = _("The search query sets %(inside)s, but %(name)s is %(outside)s. Remove one of them.") % places
             wrong = [FieldError(wish.parameter, "clash", detail)]
-            raise InvalidInput(_("The line and the parameters contradict each other."), errors=wrong)
+            raise InvalidInput(_("The search query and the parameters conflict."), errors=wrong)
 
 
 def _one(values: Iterable[Any]) -> Any:
     first, *rest = values
     if any(other != first for other in rest):
-        raise BadValue(_("This is asked for twice, differently."), hint=_("Keep one of the two."))
+        raise BadValue(_("This is set twice, with different values."), hint=_("Remove one of them."))
     return first
 
 
@@ -234,14 +234,14 @@ def _values(one: Condition) -> tuple[Any, ...]:
 def _limit(text: str) -> int:
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(PAGE_SIZE_MAX))
     if not digits or not 1 <= int(text) <= PAGE_SIZE_MAX:
-        hint = _("Write a whole number from %(lowest)s to %(highest)s.") % {"lowest": 1, "highest": PAGE_SIZE_MAX}
+        hint = _("Enter a whole number from %(lowest)s to %(highest)s.") % {"lowest": 1, "highest": PAGE_SIZE_MAX}
         raise BadValue(_("%(text)s is out of range.") % {"text": shown(text)}, hint=hint)
     return int(text)
 
 
 def _cursor(text: str) -> str:
     if len(text) > _CURSOR_CHARS_MAX:
-        raise BadValue(_("This is no cursor."), hint=_("Take it from “next” or “previous” of a page, unchanged."))
+        raise BadValue(_("Invalid cursor."), hint=_("Use the “next” or “previous” value of a page unchanged."))
     return text
 
 
