@@ -27,10 +27,10 @@ from accounts.models import (
 )
 from common import clock
 from common.db.prepared import Prepared
+from common.encryption import secret_digest
 from common.errors import Forbidden, NotFound
 from common.http.origin import origin
 from common.ids import public_id
-from common.secret_digests import secret_digest
 
 _TOKEN = re.compile(rf"{TOKEN_MARK}_([0-9a-f]{{{2 * TOKEN_PREFIX_BYTES}}})_([0-9a-f]{{{2 * TOKEN_SECRET_BYTES}}})")
 

@@ -7,7 +7,7 @@ from django.core.checks import CheckMessage, Error
 from django.db import connections
 from django.db.utils import DatabaseError
 
-from billing.ledger.currency_selectors import currency_difference
+from billing.ledger.currency import currency_difference
 from billing.models import LedgerCurrency
 
 

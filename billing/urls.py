@@ -2,13 +2,11 @@
 
 from django.urls import URLPattern, path
 
-from billing.web import views
 from billing.web.invoices import api as invoices_api
 from billing.web.invoices import views as invoices_views
 from billing.web.ledger import seal_api, seal_views
 from billing.web.payments import api as payments_api
 from billing.web.payments import views as payments_views
-from billing.web.payments.webhook_view import stripe_webhook
 from billing.web.payouts import api as payouts_api
 from billing.web.payouts import views as payouts_views
 from billing.web.statements import api
@@ -25,8 +23,8 @@ web_urlpatterns: list[URLPattern] = [
     path("settings/teams/<str:team_id>/transfer", teams_views.team_transfer, name="team_transfer"),
     path("settings/teams/<str:team_id>/members/<str:member_id>/role", teams_views.member_role, name="member_role"),
     path("settings/teams/<str:team_id>/members/<str:member_id>/remove", teams_views.member_remove, name="member_remove"),
-    path("wallet", views.wallet, name="wallet"),
-    path("wallet/pill", views.wallet_pill, name="wallet_pill"),
+    path("wallet", statements_views.wallet, name="wallet"),
+    path("wallet/pill", statements_views.wallet_pill, name="wallet_pill"),
     path("wallet/statement", statements_views.statement, name="statement"),
     path("wallet/statement.csv", statements_views.statement_file, name="statement_file"),
     path("wallet/spend", seal_views.spend, name="spend"),
@@ -38,7 +36,7 @@ web_urlpatterns: list[URLPattern] = [
     path("wallet/top-up/auto", payments_views.auto_rule, name="auto_top_up"),
     path("wallet/top-ups/<str:payment_id>", payments_views.top_up_payment, name="top_up_payment"),
     path("wallet/top-ups/<str:payment_id>/refund", payments_views.refund, name="refund_payment"),
-    path("stripe/webhook", stripe_webhook, name="stripe_webhook"),
+    path("stripe/webhook", payments_views.stripe_webhook, name="stripe_webhook"),
     path("wallet/coupons", invoices_views.coupons, name="coupons"),
     path("wallet/orders", invoices_views.orders, name="orders"),
     path("wallet/invoices", invoices_views.invoices, name="invoices"),

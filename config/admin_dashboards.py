@@ -20,7 +20,7 @@ from billing.payouts.selectors import payable_of, payouts_to_send
 from common import clock
 from common.money import divide_half_up, format_money
 from instances.earnings.report import earnings_report
-from marketplace.hosts.incident_selectors import open_incidents
+from marketplace.hosts.incidents import open_incidents
 from marketplace.hosts.selectors import all_hosts, hosts_of
 
 EARNING_DAYS = 30

@@ -43,7 +43,7 @@ def _same_currency(**_kwargs: Any) -> None:
 
     Such a worker would charge, refund and pay out wrong amounts.
     """
-    selectors = import_module("billing.ledger.currency_selectors")  # models cannot be imported before the apps are ready
+    selectors = import_module("billing.ledger.currency")  # models cannot be imported before the apps are ready
     if difference := selectors.currency_difference():
         raise SystemExit(difference)
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from accounts.selectors import acts_as_staff
-from billing.ledger.currency_selectors import currency_difference
+from billing.ledger.currency import currency_difference
 from common.errors import Forbidden
 from common.http.problems import problem_response
 from common.redis_client import connect

@@ -12,7 +12,7 @@ from accounts.selectors import count_mails, count_people
 from common import clock
 from instances.core.selectors import count_by_state
 from instances.states import InstanceState
-from marketplace.hosts.incident_selectors import open_incidents
+from marketplace.hosts.incidents import open_incidents
 from marketplace.hosts.selectors import all_hosts
 from marketplace.states import HostState
 from marketplace.sweep_runs import late_sweeps

@@ -36,7 +36,7 @@ from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease,
 from marketplace.reliability.verification import refuse_verification, restore_verification
 from marketplace.self_tests.requirements import remedy_of, title_of
 from marketplace.self_tests.services import request_self_test
-from marketplace.web.hosts import epoch_admin, write_off_admin  # noqa: F401  register the panels' further pages
+from marketplace.web.hosts import admin as hosts_admin  # noqa: F401  register the panels' further pages
 from marketplace.web.pricing.context import PanelPriceForm
 from marketplace.web.reliability import admin as reliability_admin  # noqa: F401  register the panels' further pages
 

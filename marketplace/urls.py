@@ -5,7 +5,7 @@ from django.urls import URLPattern, path
 from marketplace.search.volume_locality import PlaceOf
 from marketplace.web.guide import api as guide_api
 from marketplace.web.guide import views as guide_views
-from marketplace.web.hosts import agent_key_api, agent_key_views, api
+from marketplace.web.hosts import api
 from marketplace.web.hosts import views as hosts_views
 from marketplace.web.pricing import api as pricing_api
 from marketplace.web.pricing import views as pricing_views
@@ -37,7 +37,7 @@ web_urlpatterns: list[URLPattern] = [
     path("hosts/enrol", hosts_views.enrol_host, name="enrol_host"),
     path("hosts/<host_id>/until", pricing_views.host_until, name="host_until"),
     path("hosts/<host_id>/draining", hosts_views.host_draining, name="host_draining"),
-    path("hosts/<host_id>/revoke-agent", agent_key_views.host_revoke_agent, name="host_revoke_agent"),
+    path("hosts/<host_id>/revoke-agent", hosts_views.host_revoke_agent, name="host_revoke_agent"),
     path("hosts/<host_id>/self-test", self_tests_views.host_self_test, name="host_self_test"),
     path("hosts/<host_id>/reliability", reliability_views.reliability, name="reliability"),
     path("hosts/<host_id>/maintenance", reliability_views.host_maintenance, name="host_maintenance"),
@@ -62,7 +62,7 @@ api_urlpatterns: list[URLPattern] = [
     path("hosts", api.HostsView.as_view(), name="api_hosts"),
     path("hosts/<str:host_id>", api.HostView.as_view(), name="api_host"),
     path("hosts/<str:host_id>/listing", api.ListingView.as_view(), name="api_host_listing"),
-    path("hosts/<str:host_id>/revoke-agent", agent_key_api.RevokeAgentView.as_view(), name="api_host_revoke_agent"),
+    path("hosts/<str:host_id>/revoke-agent", api.RevokeAgentView.as_view(), name="api_host_revoke_agent"),
     path("hosts/<str:host_id>/self-test", self_tests_api.SelfTestView.as_view(), name="api_host_self_test"),
     path("hosts/<str:host_id>/maintenance", reliability_api.MaintenancesView.as_view(), name="api_host_maintenance"),
     path(

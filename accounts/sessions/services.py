@@ -17,9 +17,9 @@ from accounts.selectors import session_credential, sessions_of
 from accounts.tokens.services import revoke_all_with
 from common import clock
 from common.db.transactions import use_case
+from common.encryption import secret_digest
 from common.errors import NotFound
 from common.http.origin import origin
-from common.secret_digests import secret_digest
 
 _SECRET_BYTES = 32
 LOGINS = ("login", "login.new_device")

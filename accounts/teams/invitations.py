@@ -30,8 +30,8 @@ from accounts.teams.services import lock_team
 from common import clock
 from common.db.transactions import use_case
 from common.emails import read_email
+from common.encryption import secret_digest
 from common.mail import name_in_mail
-from common.secret_digests import secret_digest
 
 Limits = Sequence[tuple[int, timedelta]]
 

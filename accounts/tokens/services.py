@@ -23,8 +23,8 @@ from accounts.models import ApiToken, User
 from accounts.selectors import token_credential, token_of, tokens_of
 from common import clock
 from common.db.transactions import use_case
+from common.encryption import secret_digest
 from common.errors import FieldError, InvalidInput
-from common.secret_digests import secret_digest
 
 
 def issue_token(

@@ -15,7 +15,7 @@ from billing.findings import Finding
 from billing.invoices.checks import PAPER_CHECKS
 from billing.ledger.anchor_selectors import anchor_findings
 from billing.ledger.checks import CHECKS, Check
-from billing.ledger.currency_selectors import currency_findings
+from billing.ledger.currency import currency_findings
 from billing.ledger.posting_checks import SHAPE_CHECKS
 from billing.ledger.raw_rows import planned_rows
 from billing.ledger.record_checks import RECORD_CHECKS

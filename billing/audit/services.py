@@ -9,7 +9,7 @@ from billing.audit.selectors import all_findings
 from billing.constants import AUDIT_WITHIN, DAILY
 from billing.findings import Finding
 from billing.ledger.publish_anchors import mail_audit
-from billing.ledger.seal_selectors import latest_seals
+from billing.ledger.seals import latest_seals
 from billing.models import Grant, LedgerAudit
 from common import clock
 from common.db.transactions import use_case

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db.models import F, Q
 
 from billing.constants import COUPON_SOURCE, PAYMENT_SOURCE
-from billing.coupons.bonus_selectors import bonus_of
 from billing.coupons.rules import bonus_micros
+from billing.coupons.selectors import bonus_of
 from billing.ledger.grants import lock_purse, paid_in, taken_back
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet

@@ -9,10 +9,9 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F, QuerySet
 
-from billing.coupons.bonus_selectors import kept_micros
 from billing.coupons.bonuses import adjust_to_kept
 from billing.coupons.rules import consume
-from billing.coupons.selectors import spendable_coupons
+from billing.coupons.selectors import kept_micros, spendable_coupons
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet
 from billing.models import Coupon, CouponDraw, Entry, Payment, Posting, Wallet

@@ -1,4 +1,4 @@
-"""Reads of coupons: what they would pay for, what remains in each, and where its money went."""
+"""Reads of coupons and bonuses: what they would pay for, what remains, and where the money went."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
-from django.db.models import F, Prefetch, QuerySet
+from django.db.models import F, Prefetch, QuerySet, Sum
 
-from billing.coupons.rules import consume
+from billing.coupons.rules import Bonus, consume
 from billing.ledger.raw_rows import planned_rows, rows
-from billing.models import Coupon, CouponDraw, Wallet
+from billing.models import Coupon, CouponDraw, Payment, Wallet
 from billing.pricing.tariffs import Scope
+from billing.states import DisputeState
 from common import clock
 
 # The soonest to expire is spent first, of those the first redeemed.
@@ -184,3 +185,39 @@ def _history(draws: Sequence[CouponDraw], consumed: Mapping[UUID, int]) -> tuple
         )
         for draw in draws
     )
+
+
+def bonus_of(coupon: Coupon) -> Bonus:
+    """Return the bonus of a coupon.
+
+    Its `out` is what was drawn and not returned: spent, or held for what runs.
+    """
+    return Bonus(
+        percent_bps=coupon.code.percent_bps or 0,
+        most_micros=coupon.code.most_micros,
+        granted=coupon.granted_micros,
+        remaining=coupon.remaining_micros,
+        out=sum(draw.drawn_micros - draw.returned_micros for draw in coupon.draws.all()),
+        repaid=coupon.repaid_micros,
+        waived=coupon.waived_micros,
+    )
+
+
+def bonus_for(payment: Payment) -> Bonus | None:
+    """Return the bonus of a top-up, or None for a top-up without a coupon."""
+    coupon = next(iter(payment.coupons.all()), None)
+    return None if coupon is None else bonus_of(coupon)
+
+
+def repaid_micros(payment_id: UUID) -> int:
+    """Return what the wallet has paid so far for the used bonus of a top-up."""
+    return sum(Coupon.objects.filter(payment_id=payment_id).values_list("repaid_micros", flat=True))
+
+
+def kept_micros(payment: Payment) -> int:
+    """Return the part of a payment that was neither refunded nor disputed.
+
+    A dispute that was won does not count.
+    """
+    disputed = payment.disputes.exclude(state=DisputeState.WON).aggregate(total=Sum("amount_micros"))["total"] or 0
+    return max(0, payment.amount_micros - payment.refunded_micros - disputed)

@@ -12,12 +12,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import F
 
+from accounts.models import User
 from billing.constants import INVOICE_AFTER, INVOICE_BATCH, INVOICE_MONTHS_BACK
 from billing.errors import AlreadyCorrected
-from billing.invoices.billing_addresses import buyer_of
 from billing.invoices.lines import PaperLine, tax_within, thaw, total_of
 from billing.invoices.selectors import coupon_part_of_month, lines_of_month, owners_to_invoice
-from billing.models import Invoice, InvoiceSeries
+from billing.models import BillingAddress, Invoice, InvoiceSeries
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import InvalidInput, NotFound
@@ -148,3 +148,28 @@ def _months_over(now: datetime) -> list[tuple[datetime, datetime]]:
         months.insert(0, (begin, end))
         end = begin
     return months
+
+
+def set_address(*, owner_id: UUID, name: str, address: str, country: str, tax_id: str) -> None:
+    """Set the address used from the next invoice on; issued invoices keep theirs."""
+    fields = {"name": name.strip(), "address": address.strip(), "country": country.strip().upper(), "tax_id": tax_id.strip()}
+    with use_case():
+        BillingAddress.objects.update_or_create(owner_id=owner_id, defaults=fields)
+
+
+def buyer_of(owner_id: UUID) -> dict[str, str]:
+    """Return the buyer as an invoice stores it.
+
+    Without an address it is the name and e-mail of the account.
+    """
+    user = User.objects.get(pk=owner_id)
+    given = BillingAddress.objects.filter(owner_id=owner_id).first()
+    if given is None:
+        return {"name": user.display_name or user.email, "address": "", "country": "", "tax_id": "", "email": user.email}
+    return {
+        "name": given.name,
+        "address": given.address.replace("\r\n", "\n"),
+        "country": given.country,
+        "tax_id": given.tax_id,
+        "email": user.email,
+    }

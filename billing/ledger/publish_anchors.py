@@ -11,7 +11,7 @@ from accounts.mail.outbox import queue_mail
 from accounts.models import User
 from billing.ledger.anchor_store import anchor_place, put_anchor
 from billing.ledger.anchors import anchor_text, write_anchor
-from billing.ledger.seal_selectors import latest_seals
+from billing.ledger.seals import latest_seals
 from billing.models import LedgerAudit
 from common.money import format_money
 

@@ -1,9 +1,13 @@
-"""Seals new postings into the hash chain without blocking writers."""
+"""Seals of the ledger: new postings enter the hash chain without blocking writers.
+
+The module also reads the chain.
+"""
 
 import time
+from collections.abc import Iterator
 from typing import Final
 
-from django.db import connection
+from django.db import connection, transaction
 
 from billing.models import Seal
 from common import clock
@@ -54,6 +58,26 @@ SELECT number, after, upto, postings, entries, usage_rows, body, previous, seale
 FROM draft
 RETURNING number
 """
+_CHUNK: Final = 5_000
+# In the order of the digests: each seal, then the rows that it covers.
+_EXPORT: Final = """
+SELECT canonical::text FROM (
+    SELECT number, 0 AS place, 0 AS id, billing_canonical_seal(seal) AS canonical FROM billing_seal seal
+    UNION ALL
+    SELECT number, 1, id, billing_canonical_posting(p)
+    FROM billing_seal seal JOIN billing_posting p ON p.id > seal.after AND p.id <= seal.upto
+    UNION ALL
+    SELECT number, 2, e.id, billing_canonical_entry(e)
+    FROM billing_seal seal JOIN billing_entry e ON e.posting_id > seal.after AND e.posting_id <= seal.upto
+    UNION ALL
+    SELECT number, 3, u.id, billing_canonical_usage(u)
+    FROM billing_seal seal JOIN billing_entry e ON e.posting_id > seal.after AND e.posting_id <= seal.upto
+    JOIN billing_usage u ON u.charge_entry_id = e.id
+    UNION ALL
+    SELECT number, 4, r.id, billing_canonical_record(r)
+    FROM billing_seal seal JOIN billing_record r ON r.id > seal.records_after AND r.id <= seal.records_upto) AS line
+ORDER BY number, place, id
+"""
 
 
 def seal_ledger() -> Seal | None:
@@ -91,3 +115,20 @@ def _settled_numbers() -> tuple[int, int] | None:
 def _writers(cursor: "object") -> set[str]:
     cursor.execute(_WRITERS)  # type: ignore[attr-defined]
     return {row[0] for row in cursor.fetchall()}  # type: ignore[attr-defined]
+
+
+def seal_of(posting_id: int) -> Seal | None:
+    """Return the seal that covers the posting, or None while it is too new."""
+    return Seal.objects.filter(after__lt=posting_id, upto__gte=posting_id).first()
+
+
+def latest_seals(count: int) -> list[Seal]:
+    return list(Seal.objects.order_by("-number")[:count])
+
+
+def sealed_lines() -> Iterator[str]:
+    """Yield the text behind each digest, one line per seal or row, without loading all of them."""
+    with transaction.atomic(), connection.chunked_cursor() as cursor:
+        cursor.execute(_EXPORT)
+        while rows := cursor.fetchmany(_CHUNK):
+            yield from (row[0] for row in rows)

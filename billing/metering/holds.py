@@ -1,4 +1,4 @@
-"""Holds money for a source before it costs anything, and releases the rest."""
+"""Holds money for a source before it costs anything, checks what is left, and releases the rest."""
 
 from datetime import datetime
 from uuid import UUID
@@ -11,6 +11,7 @@ from billing.debts.services import check_owes_nothing
 from billing.errors import too_little
 from billing.ledger.postings import lock_wallets
 from billing.ledger.wallets import open_wallet
+from billing.metering.costs import exhausted_sources
 from billing.metering.settle import lock_source, settle_source
 from billing.models import Hold, Wallet
 from billing.pricing.tariffs import Scope
@@ -146,3 +147,15 @@ def _locked(wallet_id: UUID) -> Wallet:
 def _check_funds(wallet: Wallet, needed: int) -> None:
     if wallet.spendable_micros < needed:
         raise too_little(needed, wallet.spendable_micros)
+
+
+def is_unpaid(*, source_kind: str, source_id: UUID, now: datetime) -> bool:
+    """Return whether the source's hold is used up and its wallet cannot pay.
+
+    The answer holds until the transaction ends.
+
+    Locks the source's wallets: call it first in a use case. Money that arrived before is counted, later money
+    waits for the lock.
+    """
+    lock_source(source_kind=source_kind, source_id=source_id)
+    return bool(exhausted_sources(source_kind=source_kind, now=now, source_id=source_id))

@@ -1,13 +1,23 @@
-"""Reads of what is metered and held now, by opaque source, for callers that know what a source is."""
+"""Reads of what is metered and held, by opaque source, for callers that know what a source is."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Exists, Max, OuterRef
 
+from billing.ledger.raw_rows import rows
 from billing.models import Commitment, Hold, Meter, Wallet
+
+_LAST = """
+SELECT DISTINCT ON (source_id) source_id, base_us + billing_elapsed_us(opened_at, ends), ends
+FROM billing_meter meter
+CROSS JOIN LATERAL (
+    SELECT GREATEST(opened_at, LEAST(billing_meter_end(meter, %(now)s), %(now)s)) AS ends) AS charged
+WHERE source_kind = %(kind)s AND source_id = ANY(%(sources)s::uuid[]) AND mode <> 'cpu'
+ORDER BY source_id, closed_at IS NULL DESC, proven_until DESC, opened_at DESC
+"""
 
 
 @dataclass(frozen=True)
@@ -78,3 +88,12 @@ def committed_among(term_ids: Iterable[UUID]) -> set[UUID]:
 def wallets_among(ids: Iterable[UUID]) -> set[UUID]:
     """Return those of the ids that are wallets: owed money is frozen under the wallet that it lies in."""
     return set(Wallet.objects.filter(pk__in=ids).values_list("pk", flat=True))
+
+
+def continuous_use(*, source_kind: str, source_ids: Sequence[UUID], now: datetime) -> dict[UUID, tuple[int, datetime]]:
+    """Return for each source its continuous use in microseconds, and when that use ended.
+
+    Sources that never had a meter are left out.
+    """
+    found = rows(_LAST, kind=source_kind, sources=list(source_ids), now=now)
+    return {source_id: (int(used_us), ends) for source_id, used_us, ends in found}

@@ -1,16 +1,13 @@
 """Tables of billing: the ledger, meters, holds, payments, coupons, invoices, budgets and payouts."""
 
 from billing.models.budgets import Budget, Notice, Standing
-from billing.models.commitments import Commitment
 from billing.models.coupons import Coupon, CouponCode, CouponDraw
-from billing.models.freezes import MoneyFreeze
-from billing.models.holdbacks import Holdback
 from billing.models.invoices import BillingAddress, Invoice, InvoiceSeries, Order
 from billing.models.ledger import AppendOnly, Entry, Grant, LedgerCurrency, Posting, TsTzRange, Wallet
 from billing.models.ledger_seals import LedgerAudit, Record, Seal
-from billing.models.metering import Hold, Meter, Usage
-from billing.models.payments import Dispute, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
-from billing.models.payouts import ConnectedAccount, Payout, PayoutAccount, PayoutMethod
+from billing.models.metering import Commitment, Hold, Meter, Usage
+from billing.models.payments import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
+from billing.models.payouts import ConnectedAccount, Holdback, Payout, PayoutAccount, PayoutMethod
 from billing.models.ties import Tie
 
 __all__ = [

@@ -15,8 +15,8 @@ from django.urls import reverse
 from accounts.errors import TooMany
 from accounts.models import User
 from billing.constants import CHECKOUT_LASTS, CHECKOUTS_AT_MOST, TOP_UP_SOURCE
-from billing.coupons.bonus_selectors import kept_micros
 from billing.coupons.bonuses import adjust_to_kept, apply_to_top_up
+from billing.coupons.selectors import kept_micros
 from billing.errors import PaymentsOff
 from billing.ledger.grants import Purse, lock_purse, paid_in
 from billing.ledger.order_log import record_order

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db.models import F
 
 from billing.constants import REFUND_SOURCE, RENTER_REFUND_WITHIN
-from billing.coupons.bonus_selectors import kept_micros
 from billing.coupons.bonuses import adjust_to_kept
+from billing.coupons.selectors import kept_micros
 from billing.errors import RefundRefused, StripeRefused, StripeUnreachable
 from billing.ledger.freezes import money_is_frozen
 from billing.ledger.grants import lock_purse, paid_in, taken_back

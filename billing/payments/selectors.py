@@ -9,9 +9,9 @@ from django.db import connection
 from django.db.models import F, QuerySet, Sum
 
 from billing.constants import FROZEN_SOURCE
-from billing.coupons.bonus_selectors import bonus_for, kept_micros
+from billing.coupons.selectors import bonus_for, kept_micros
 from billing.ledger.promotional_selectors import cash_micros
-from billing.metering.commitment_selectors import committed_micros
+from billing.metering.commitments import committed_micros
 from billing.models import Dispute, Entry, Hold, Payment, PaymentProfile, Reconciliation, Wallet
 from billing.states import DisputeState, PaymentState
 from billing.stripe.currencies import round_down, step_micros

@@ -1,17 +1,22 @@
-"""Payouts by bank transfer: staff export pending ones as a batch and report their outcome later."""
+"""Payouts by bank transfer: staff export pending ones as a batch and CSV, and report their outcome."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from billing.constants import PAYOUT_BATCH
 from billing.models import Payout, PayoutAccount, PayoutMethod
+from billing.models.payout_destinations import destination_of
 from billing.payouts.payouts import mark_failed, mark_paid, mark_sent
 from billing.states import PayoutState
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
-from common.ids import new_uuid
+from common.ids import new_uuid, public_id
+from common.money import format_money
 
 _SHORT = 6
+_HEAD = ("payout", "holder", "iban", "bank", "amount", "currency", "remittance")
 
 
 def export_batch(*, actor: str, payout_ids: Sequence[UUID] | None = None) -> str:
@@ -49,3 +54,19 @@ def return_payout(*, payout_id: UUID, actor: str, reason: str) -> None:
     by_stripe = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists()
     lawful = (PayoutState.PENDING,) if by_stripe else (PayoutState.PENDING, PayoutState.SENT, PayoutState.PAID)
     mark_failed(payout_id=payout_id, actor=actor, failure=reason.strip(), lawful=lawful)
+
+
+def bank_csv(payouts: Iterable[Payout], currency: str) -> str:
+    """Return the table with one row for each payout.
+
+    Holders and banks cannot begin like a spreadsheet formula: the form of the account refuses that.
+    """
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(_HEAD)
+    for payout in payouts:
+        goes_to = destination_of(payout.destination)
+        name = public_id("payout", payout.pk)
+        amount = format_money(payout.amount_micros)
+        table.writerow((name, goes_to.holder, goes_to.iban, goes_to.bank, amount, currency, f"Berth {name}"))
+    return text.getvalue()

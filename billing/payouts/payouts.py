@@ -1,4 +1,4 @@
-"""Pays matured earnings out: opens payouts and finishes them.
+"""Pays matured earnings out: opens payouts, finishes them, and holds earnings of a source back.
 
 Opening a payout takes the money from the host's wallet.
 """
@@ -22,7 +22,7 @@ from billing.errors import (
 from billing.ledger.freezes import money_is_frozen
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet
-from billing.models import ConnectedAccount, Entry, Payout, PayoutAccount, PayoutMethod, Posting, Wallet
+from billing.models import ConnectedAccount, Entry, Holdback, Payout, PayoutAccount, PayoutMethod, Posting, Wallet
 from billing.models.payout_destinations import destination_of
 from billing.payouts.payable_balance import Payable
 from billing.payouts.selectors import due_owners, payable_of
@@ -257,3 +257,14 @@ def _lock(payout_id: UUID) -> Payout:
 def _move(payout: Payout, target: PayoutState, *, actor: str, **fields: Any) -> None:
     move(payout, target, machine=PAYOUT_MACHINE, reason="", actor=actor, **fields)
     change_counters.touch(f"user:{payout.owner_id.hex}")
+
+
+def hold_back(*, owner_id: UUID, source_kind: str, source_id: UUID) -> None:
+    """Hold back the earnings from a source, inside the caller's transaction; repeating it changes nothing."""
+    row = Holdback(owner_id=owner_id, source_kind=source_kind, source_id=source_id)
+    Holdback.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def let_go(*, source_kind: str, source_id: UUID) -> None:
+    open_ones = Holdback.objects.filter(source_kind=source_kind, source_id=source_id, closed_at=None)
+    open_ones.update(closed_at=clock.now())

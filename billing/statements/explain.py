@@ -4,7 +4,7 @@ from typing import Final
 from uuid import UUID
 
 from billing.ledger.raw_rows import rows
-from billing.ledger.seal_selectors import seal_of
+from billing.ledger.seals import seal_of
 from billing.models import Entry, Meter, Posting, Usage
 from billing.pricing.rates import split_charge
 from billing.statements.explanation import Explanation, Neighbour, Use

@@ -11,7 +11,7 @@ from billing.ledger.freezes import money_is_frozen
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.promotional_selectors import transferable_micros
 from billing.ledger.wallets import open_wallet
-from billing.metering.commitment_selectors import committed_micros
+from billing.metering.commitments import committed_micros
 from billing.models import Entry, Posting
 from billing.people.selectors import blocking_debt_of
 from billing.transfers.selectors import Transfer, transfer_of

@@ -7,11 +7,11 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from billing.ledger.seal_selectors import latest_seals
+from billing.ledger.seals import latest_seals
 from common import clock
 from common.backup_folder import Manifest, new_folder, pack, write_manifest, write_private
 from common.db.postgres_client import postgres_client
-from marketplace.hosts.epoch_selectors import present_epoch
+from marketplace.hosts.epochs import present_epoch
 
 DATABASE: Final = "database.dump"
 REGISTRY: Final = "registry.tar"

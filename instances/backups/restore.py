@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from billing.ledger.anchors import read_anchors
-from billing.ledger.seal_selectors import latest_seals
+from billing.ledger.seals import latest_seals
 from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.stripe import client
 from common.backup_folder import BadBackup, Manifest, finish_unpacking, read_manifest, takes_files, unpack, write_private

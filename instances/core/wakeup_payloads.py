@@ -14,9 +14,9 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from common.encryption import derived_key
 from common.ids import public_id
 from common.json import to_json
-from common.secret_digests import derived_key
 from instances.core.selectors import desired_row
 from instances.models import Instance
 from storage.states import ImageSource

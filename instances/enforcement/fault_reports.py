@@ -16,7 +16,7 @@ from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.metering.escrow import lock_parties
 from billing.metering.host_fault_credits import credit_source
 from billing.metering.meters import cap_meter
-from billing.payouts.holdbacks import hold_back, let_go
+from billing.payouts.payouts import hold_back, let_go
 from billing.pricing.estimates import RESERVED
 from common import clock
 from common.db.transactions import use_case

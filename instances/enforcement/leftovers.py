@@ -8,8 +8,7 @@ from uuid import UUID
 
 from instances.core.transitions import HOST
 from instances.core.write_off_selectors import left_over_ids
-from marketplace.hosts.write_off_selectors import leftovers_of
-from marketplace.hosts.write_offs import clear_leftovers
+from marketplace.hosts.write_offs import clear_leftovers, leftovers_of
 
 
 def note_removed(*, host_id: UUID, former: Sequence[UUID], absent: Sequence[UUID]) -> None:

@@ -11,7 +11,7 @@ from billing.audit.services import NIGHTLY, was_audited_today
 from billing.audit.services import audit_ledger as run_audit
 from billing.constants import INSTANCE_SOURCE, WATCH_SOURCE
 from billing.metering.costs import exhausted_sources, open_holds
-from billing.metering.funds import is_unpaid
+from billing.metering.holds import is_unpaid
 from common.db.transactions import only_one, use_case
 from common.ids import public_id
 from instances.billing_mode.term_expiry import end_unpaid_terms, turn_terms

@@ -22,7 +22,7 @@ from instances.spot.bids import bid_of, end_bid
 from instances.states import BidState, Desired, InstanceState
 from instances.volumes.attach import check_not_restored, remount
 from marketplace.errors import PriceChanged
-from marketplace.leasing.cpu_capacity import lock_host_for_cpu
+from marketplace.leasing.lease import lock_host_for_cpu
 from marketplace.pricing.cpu_ram_share import runs_without_gpus
 
 

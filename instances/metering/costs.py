@@ -7,8 +7,8 @@ from typing import Final
 from uuid import UUID
 
 from billing.constants import DISK_SOURCE, HOLD_SOURCE, HOUR_US, INSTANCE_SOURCE, RETENTION_SOURCE, TERM_SOURCE
-from billing.metering.continuous_use import continuous_use
 from billing.metering.costs import Cost, costs_of
+from billing.metering.source_selectors import continuous_use
 from billing.pricing.estimates import RESERVED, SPOT, TIERED, UPFRONT
 from billing.statements.selectors import StatementLine, statement_lines
 from instances.constants import CONTINUOUS_WITHIN

@@ -33,9 +33,8 @@ from instances.transfers.selectors import open_move
 from instances.volumes.transfers import cancel_bringing
 from instances.write_offs.mail import queue_renter_mail
 from marketplace.hosts.incidents import open_incident
-from marketplace.hosts.write_off_selectors import write_offs_to_settle
 from marketplace.hosts.write_offs import WRITTEN_OFF as REASON
-from marketplace.hosts.write_offs import settle_write_off
+from marketplace.hosts.write_offs import settle_write_off, write_offs_to_settle
 from marketplace.leasing.lease import release_leases
 from storage.object_sync.syncs import end_syncs
 from storage.volumes.attachments import detach_all

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from django.db.models import Max
+
 from common import change_counters, clock
 from common.errors import wrong_field
 from common.ids import public_id
-from marketplace.hosts.epoch_selectors import present_epoch
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.hosts.incidents import extend_incident
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -99,3 +100,13 @@ def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:
 
 def quarantined_gpus(host_id: UUID) -> set[str]:
     return set(Gpu.objects.filter(host_id=host_id, quarantined=True).values_list("uuid", flat=True))
+
+
+def present_epoch() -> int:
+    """Return the present epoch; 0 for a market that was never restored from a backup."""
+    return Epoch.objects.aggregate(newest=Max("number"))["newest"] or 0
+
+
+def hosts_to_agree() -> list[Host]:
+    """Return hosts that have not reported what they hold in the present epoch."""
+    return list(Host.objects.filter(awaits_epoch=True).exclude(state=HostState.RETIRED).order_by("name", "pk"))

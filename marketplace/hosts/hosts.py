@@ -14,10 +14,10 @@ from common import change_counters, clock
 from common.addresses import read_address
 from common.db.prepared import run
 from common.db.transactions import use_case
+from common.encryption import secret_digest
 from common.errors import NotFound, UnlawfulMove
 from common.ids import public_id
 from common.printable import cut_printable
-from common.secret_digests import secret_digest
 from common.transitions import move
 from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused

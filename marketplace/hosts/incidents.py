@@ -1,5 +1,7 @@
 """Incidents: differences that no rule explains, one open row for each kind and subject."""
 
+from django.db.models import QuerySet
+
 from common import clock
 from marketplace.models import Incident
 
@@ -27,3 +29,7 @@ def close_incident(*, kind: str, subject: str, closed_by: str = "") -> bool:
     """
     open_ones = Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True)
     return bool(open_ones.update(closed_at=clock.now(), closed_by=closed_by[:80]))
+
+
+def open_incidents() -> QuerySet[Incident]:
+    return Incident.objects.filter(closed_at__isnull=True).order_by("-id")

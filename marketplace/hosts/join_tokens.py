@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from common import clock
 from common.db.transactions import use_case
+from common.encryption import secret_digest
 from common.errors import FieldError, InvalidInput
 from common.printable import cut_printable
-from common.secret_digests import secret_digest
 from marketplace.constants import JOIN_TOKEN_LIFETIME
 from marketplace.errors import NotHostOwner
 from marketplace.models import JoinToken

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from django.db.models import Q, QuerySet
+
 from accounts.models import User
 from accounts.selectors import acts_as_staff
 from common import change_counters
@@ -15,7 +17,7 @@ from common.errors import Forbidden, wrong_field
 from common.jobs import enqueue
 from common.printable import check_printable
 from common.transitions import move
-from marketplace.constants import WRITE_OFF_AFTER, WRITE_OFF_REASON_CHARS
+from marketplace.constants import SETTLED_AGAIN_FOR, WRITE_OFF_AFTER, WRITE_OFF_REASON_CHARS
 from marketplace.errors import HostStillReports
 from marketplace.hosts.hosts import lock_host, record_event, record_move
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -112,3 +114,27 @@ def _check_reason(reason: str) -> None:
     if not WRITE_OFF_REASON_CHARS <= len(reason) <= _REASON_CHARS_MOST:
         raise wrong_field("reason", f"Say why, in {WRITE_OFF_REASON_CHARS} to {_REASON_CHARS_MOST} characters.")
     check_printable("reason", reason)
+
+
+def hosts_not_retired() -> QuerySet[Host]:
+    """Return hosts that could be written off, by name."""
+    return Host.objects.exclude(state=HostState.RETIRED).order_by("name")
+
+
+def write_offs_to_settle(now: datetime) -> QuerySet[HostWriteOff]:
+    """Return write-offs of which something has still to be ended, oldest first.
+
+    Recently settled ones are checked again: an order may have seen the host alive and been stored late.
+    """
+    to_settle = Q(settled_at=None) | Q(settled_at__gt=now - SETTLED_AGAIN_FOR)
+    return HostWriteOff.objects.filter(to_settle).select_related("host").order_by("at")
+
+
+def written_off(host_ids: list[UUID]) -> dict[UUID, datetime]:
+    """Return those of the hosts that were written off, with their last report."""
+    return dict(HostWriteOff.objects.filter(pk__in=host_ids).values_list("pk", "last_seen_at"))
+
+
+def leftovers_of(host_id: UUID) -> list[UUID]:
+    """Return the written-off hosts whose containers may still be on this one."""
+    return list(Host.objects.filter(pk=host_id).values_list("leftovers_of", flat=True).first() or [])

@@ -1,4 +1,7 @@
-"""Leases: GPUs given exclusively to one holder, and returned; called inside the holder's transaction."""
+"""Leases: GPUs given exclusively to one holder, and returned; and room for containers without GPUs.
+
+Called inside the holder's transaction.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -217,3 +220,23 @@ def leased_gpus(offer: Offer, gpus: Sequence[Gpu], *, price_micros: int | None =
         host_id=offer.host_id,
         offer_version=offer.version,
     )
+
+
+def lock_host_for_cpu(offer_id: UUID) -> Host:
+    """Lock and return the offer's host, open for what it holds already.
+
+    Wallet locks come before, instance locks after. A host that is off the market still gives its renters access
+    to their data.
+
+    Raises:
+        NotFound: there is no such offer.
+        OfferClosed: the host or its engine is not available.
+    """
+    host = lock_host_of(offer_id, 0)
+    if host is None:
+        raise NotFound("This offer doesn't exist.")
+    if host.state != HostState.ONLINE:
+        raise OfferClosed(f"The instance's host is {host.state}.")
+    if host.engine_age_s >= ENGINE_SLOW_AFTER_S:
+        raise OfferClosed("The container engine of the instance's host isn't responding.")
+    return host

@@ -1,4 +1,4 @@
-"""Hosts, their GPUs and events, and join tokens."""
+"""Hosts with their GPUs and events, join tokens, write-offs, and epochs of the market."""
 
 from typing import ClassVar
 
@@ -236,3 +236,60 @@ class JoinToken(models.Model):
 
     def __str__(self) -> str:
         return f"join token for {self.host_name}"
+
+
+class Epoch(models.Model):
+    """Period from a restore on, whose orders are distinguished from earlier ones; its number only grows."""
+
+    number = models.BigIntegerField(
+        _("number"), primary_key=True, help_text="Unix seconds of its beginning, so that no restored database repeats one."
+    )
+    reason = models.CharField(_("reason"), max_length=200)
+    backup_at = models.DateTimeField(_("backup of"), null=True, blank=True)
+    begun_at = models.DateTimeField(_("begun at"), default=clock.now)
+    findings = models.JSONField(
+        _("what happened after the backup"), default=list, blank=True, help_text="One sentence each, as it was found out."
+    )
+
+    class Meta:
+        verbose_name = _("epoch")
+        verbose_name_plural = _("epochs")
+        ordering = ("-number",)
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+class HostWriteOff(models.Model):
+    """Decision to write a host off, with its reason.
+
+    It is never changed or revoked; only its settlement is recorded.
+    """
+
+    host = models.OneToOneField(
+        Host, on_delete=models.PROTECT, primary_key=True, related_name="write_off", verbose_name=_("host")
+    )
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", verbose_name=_("decided by")
+    )
+    reason = PrintableField(_("reason"), max_length=300)
+    last_seen_at = models.DateTimeField(_("last report"), help_text=_("Nothing is charged for the time after it."))
+    at = models.DateTimeField(_("time"), default=clock.now)
+    settled_at = models.DateTimeField(
+        _("settled at"), null=True, blank=True, help_text=_("Nothing of the host's is left to be ended.")
+    )
+
+    class Meta:
+        verbose_name = _("write-off")
+        verbose_name_plural = _("write-offs")
+        ordering = ("-at",)
+        constraints: ClassVar = [
+            Printable(column="reason", name="write_off_reason_is_printable"),
+            models.CheckConstraint(condition=~Q(reason=""), name="write_off_says_why"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["at"], condition=Q(settled_at__isnull=True), name="write_off_to_settle"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.host)

@@ -11,10 +11,10 @@ from marketplace.constants import SAVED_SEARCHES_MAX
 from marketplace.errors import SearchNameTaken, TooManySearches
 from marketplace.models import SavedSearch
 from marketplace.search.language.parser import LINE_MAX, parse_line, write_line
-from marketplace.search.saved_search_selectors import saved_searches_of
 
 if TYPE_CHECKING:
     from accounts.models import User
+from django.db.models import QuerySet
 
 NAME_CHARS = 80
 
@@ -81,3 +81,15 @@ def _canonical(line: str) -> str:
     """Return the line as `write_line` writes it, unless that is too long to save."""
     written = write_line(parse_line(line))
     return written if len(written) <= LINE_MAX else line
+
+
+def saved_searches_of(user_id: UUID) -> QuerySet[SavedSearch]:
+    """Return a user's saved searches, by name."""
+    return SavedSearch.objects.filter(user_id=user_id)
+
+
+def saved_search_of(user_id: UUID, search_id: UUID) -> SavedSearch:
+    search = saved_searches_of(user_id).filter(pk=search_id).first()
+    if search is None:
+        raise NotFound("There is no such saved search.")
+    return search

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.conf import settings
 
 from common import clock
-from common.secret_digests import derived_key
+from common.encryption import derived_key
 
 PURPOSE: Final = "berth-registry-grant-v1"
 GRANT_USER: Final = "berth-grant"

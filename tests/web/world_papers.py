@@ -9,8 +9,7 @@ import time_machine
 from accounts.models import User
 from billing.coupons.bonuses import apply_to_top_up
 from billing.coupons.codes import create_code, expire_coupons, redeem_code
-from billing.invoices.billing_addresses import set_address
-from billing.invoices.invoices import correct_invoice, issue_invoices
+from billing.invoices.invoices import correct_invoice, issue_invoices, set_address
 from billing.ledger.order_log import record_order
 from billing.metering.hold_extension import extend_holds
 from billing.models import Invoice, Payment

@@ -15,7 +15,7 @@ from agents.protocol.signing import Envelope
 from common import clock
 from common.db.prepared import run
 from common.db.transactions import joining, use_case
-from common.secret_digests import secret_digest
+from common.encryption import secret_digest
 from marketplace.hosts.hosts import enrol_host, note_refused
 
 # The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from billing.ledger.seal_selectors import sealed_lines
+from billing.ledger.seals import sealed_lines
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from accounts.web.decorators import SignedInRequest, signed_in
 from billing.coupons.codes import redeem_code
 from billing.coupons.selectors import coupon_views, coupons_of
-from billing.invoices.billing_addresses import set_address
+from billing.invoices.invoices import set_address
 from billing.invoices.lines import thaw
 from billing.invoices.selectors import address_of, invoice_of, invoices_of, orders_of
 from billing.models import Invoice

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
-from billing.ledger.seal_selectors import latest_seals
+from billing.ledger.seals import latest_seals
 from billing.ledger.signing import key_id, public_key
 from billing.ledger.usage_records import usage_records
 from billing.statements.spending_report import read_spending

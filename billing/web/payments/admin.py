@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
-from billing.coupons.bonus_selectors import repaid_micros
+from billing.coupons.selectors import repaid_micros
 from billing.models import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
 from billing.payments.reconcile_stripe import request_reconciliation
 from billing.payments.refunds import refund_payment

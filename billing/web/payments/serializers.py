@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from billing.coupons.bonus_selectors import bonus_for
 from billing.coupons.rules import Bonus
+from billing.coupons.selectors import bonus_for
 from billing.models import Payment
 from billing.payments.selectors import refund_quote, refundable_micros
 from billing.states import DisputeState, PaymentState, RefundState

@@ -1,9 +1,10 @@
-"""Pages of card payments: top up, saved card, automatic top-up, one payment."""
+"""Pages of card payments: top up, saved card, automatic top-up, one payment; and Stripe's webhook."""
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
@@ -11,6 +12,7 @@ from billing.payments import cards
 from billing.payments.payments import look_at_return, start_top_up
 from billing.payments.refunds import refund_own
 from billing.payments.selectors import payment_of
+from billing.payments.stripe_events import Refused, receive_event
 from billing.web.payments.context import may_lead_to_checkout, payment_context, top_up_context
 from billing.web.payments.forms import AutoForm, RefundForm, TopUpForm
 from common.http.htmx import render
@@ -95,3 +97,14 @@ def refund(request: SignedInRequest, payment_id: str) -> HttpResponse:
         )
         messages.success(request, _("Refund to your card started"))
     return redirect("top_up_payment", payment_id)
+
+
+@csrf_exempt
+@require_POST
+def stripe_webhook(request: HttpRequest) -> JsonResponse:
+    """Store an event: 200 once it is stored, 400 if it is forged, too old or unreadable."""
+    try:
+        is_new = receive_event(body=request.body, signature=request.headers.get("Stripe-Signature", ""))
+    except Refused as refusal:
+        return JsonResponse({"error": refusal.reason}, status=400)
+    return JsonResponse({"received": True, "new": is_new})

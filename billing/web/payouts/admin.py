@@ -13,8 +13,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, 
 from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
 from billing.models import Payout, PayoutAccount, PayoutMethod, Usage, Wallet
 from billing.payouts.accounts import freeze_payouts, unfreeze_payouts
-from billing.payouts.bank_csv import bank_csv
-from billing.payouts.bank_export import confirm_payout, export_batch, return_payout
+from billing.payouts.bank_export import bank_csv, confirm_payout, export_batch, return_payout
 from billing.payouts.selectors import bank_batch
 from billing.payouts.transfers import check_transfer
 from common.errors import DomainError

@@ -21,15 +21,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
 import psycopg2
 from django.conf import settings
 from django.db import Error, OperationalError, connection
 from numpy.typing import NDArray
 
-from marketplace.search.index.binary_layout import SELECT, decode
+from marketplace.search.index.binary_layout import SELECT, WORDS, decode, text_of
 from marketplace.search.index.column_store import Draft, Store, stored, uuids
 from marketplace.search.index.dictionary_encoding import NotMet
-from marketplace.search.index.dictionary_loading import learn_words
 from marketplace.search.index.refresh_thread import Refresher
 from marketplace.search.index.sort_orders import NextWalk
 
@@ -279,3 +279,23 @@ def _met(store: Store, records: NDArray[Any] | None) -> Draft | None:
         return None
     store.meet(records)
     return store.draft(records)
+
+
+def learn_words(store: Store, records: NDArray[Any] | None) -> bool:
+    """Load the texts of new hashes from the database; return False when one no longer exists."""
+    return records is None or all([_learn_column(store, name, records) for name in WORDS])
+
+
+def _learn_column(store: Store, name: str, records: NDArray[Any]) -> bool:
+    words, column = store.words[name], text_of(name)
+    missing = words.missing(records[name])
+    if not missing:
+        return True
+    hashes, first = np.unique(records[name], return_index=True)
+    ids = uuids(records["id"][first[np.isin(hashes, missing)]].tolist())
+    query = f"SELECT hashtextextended({column}, 0), {column} FROM marketplace_offer WHERE id = ANY (%s::uuid[])"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(query, [ids])
+        for hashed, text in cursor.fetchall():
+            words.learn(hashed, text)
+    return not words.missing(records[name])

@@ -1,4 +1,4 @@
-"""API of a host owner's hosts."""
+"""API of a host owner's hosts, with the revocation of agent keys."""
 
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from common.http.pagination import CursorPagination
 from common.http.views import checked
 from common.ids import parse_public_id, public_id
 from common.money import format_money, parse_money
+from marketplace.hosts.agent_keys import revoke_own_agent
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.hosts.offers import change_listing
 from marketplace.hosts.representation import event_shape, host_shape
@@ -87,3 +88,24 @@ def _join_token(token: Any, secret: str) -> dict[str, Any]:
         "token": secret,
         "command": enrol_command(settings.SITE_URL, secret),
     }
+
+
+class RevokeAgentView(APIView):
+    """Revoke the agent's key of your host."""
+
+    scopes: ClassVar = {"POST": "hosts:write"}
+
+    @extend_schema(operation_id="hosts_revoke_agent", request=None, responses=shapes.Host)
+    def post(self, request: Request, host_id: str) -> Response:
+        """Refuse the agent from now on, until the host is enrolled with a new key; repeating it is harmless.
+
+        The host counts as silent: its instances run on where they are, nobody pays for them, and nothing new
+        is rented.
+        """
+        owner_id, key = asker(request).pk, parse_public_id("host", host_id)
+
+        def work() -> tuple[int, Any]:
+            revoke_own_agent(actor_id=owner_id, host_id=key)
+            return 200, host_shape(host_of(owner_id, key))
+
+        return reply_once(request, work)

@@ -1,4 +1,4 @@
-"""Pages of a host owner: hosts, enrolment, listing and draining."""
+"""Pages of a host owner: hosts, enrolment, listing, draining, and revocation of agent keys."""
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -11,6 +11,7 @@ from accounts.web.decorators import SignedInRequest, signed_in
 from common.agent_release import enrol_command, served_release
 from common.http.htmx import render
 from common.ids import parse_public_id
+from marketplace.hosts.agent_keys import revoke_own_agent
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.hosts.offers import set_draining, set_listed
 from marketplace.hosts.selectors import hosts_of
@@ -56,4 +57,11 @@ def offer_listing(request: SignedInRequest, offer_id: str) -> HttpResponse:
 def host_draining(request: SignedInRequest, host_id: str) -> HttpResponse:
     draining = request.POST.get("draining") == "yes"
     set_draining(actor_id=request.user.pk, host_id=parse_public_id("host", host_id), draining=draining)
+    return redirect("my_hosts")
+
+
+@require_POST
+@signed_in
+def host_revoke_agent(request: SignedInRequest, host_id: str) -> HttpResponse:
+    revoke_own_agent(actor_id=request.user.pk, host_id=parse_public_id("host", host_id))
     return redirect("my_hosts")

@@ -23,8 +23,7 @@ from common.json import to_json
 from marketplace.pricing.offer_requirements import ImageNeeds
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.results import market_facets, market_page, priced_offer, priced_offers
-from marketplace.search.saved_search_selectors import saved_search_of, saved_searches_of
-from marketplace.search.saved_searches import delete_search, rename_search, save_search
+from marketplace.search.saved_searches import delete_search, rename_search, save_search, saved_search_of, saved_searches_of
 from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace
 from marketplace.web.hosts.serializers import Offer
 from marketplace.web.search import schemas as shapes

@@ -9,8 +9,7 @@ from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
-from marketplace.search.saved_search_selectors import saved_searches_of
-from marketplace.search.saved_searches import delete_search, save_search
+from marketplace.search.saved_searches import delete_search, save_search, saved_searches_of
 from marketplace.web.search.comparison import (
     compare_address,
     compare_context,

@@ -11,8 +11,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import User
 from billing.errors import AlreadyCorrected, LedgerIsAppendOnly
-from billing.invoices.billing_addresses import set_address
-from billing.invoices.invoices import correct_invoice, issue_invoice, issue_invoices, skip_invoice_numbers
+from billing.invoices.invoices import correct_invoice, issue_invoice, issue_invoices, set_address, skip_invoice_numbers
 from billing.invoices.lines import number_of_seconds, tax_within, thaw
 from billing.metering.escrow import prepay, return_unused
 from billing.metering.hold_extension import extend_holds

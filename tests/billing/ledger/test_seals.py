@@ -17,8 +17,7 @@ from accounts.models import User
 from billing.audit.selectors import ledger_findings
 from billing.errors import LedgerIsAppendOnly
 from billing.ledger import seals
-from billing.ledger.seal_selectors import seal_of
-from billing.ledger.seals import seal_ledger
+from billing.ledger.seals import seal_ledger, seal_of
 from billing.ledger.wallets import grant_credit, open_wallet
 from billing.models import Entry, Posting, Seal, Wallet
 from tests.billing.money import START, UNIT, Source, assert_sound, at, execute, grant, in_parallel, settle, triggers_off

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from billing.constants import TERM_SOURCE
 from billing.errors import InsufficientFunds
-from billing.metering.commitment_selectors import committed_micros
-from billing.metering.commitments import commit, end_commitment
+from billing.metering.commitments import commit, committed_micros, end_commitment
 from billing.metering.escrow import charge_early_end, lock_parties, net_charged
 from billing.metering.holds import hold_funds
 from billing.metering.meters import close_meter, open_meter

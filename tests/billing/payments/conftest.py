@@ -12,7 +12,7 @@ from billing.audit.selectors import ledger_findings
 from billing.models import Payment, Wallet
 from billing.payments.payments import start_top_up
 from billing.payments.stripe_events import apply_event, apply_events
-from billing.web.payments.webhook_view import stripe_webhook
+from billing.web.payments.views import stripe_webhook
 from common import clock
 from tests.billing.money import UNIT
 from tests.billing.payments.stand_in import StandIn, serve

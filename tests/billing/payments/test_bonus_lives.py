@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from billing.audit.selectors import ledger_findings
-from billing.coupons.bonus_selectors import kept_micros
 from billing.coupons.codes import redeem_code
 from billing.coupons.rules import bonus_micros
+from billing.coupons.selectors import kept_micros
 from billing.debts.services import follow_debts
 from billing.errors import InsufficientFunds, OwesMoney, RefundRefused
 from billing.models import Coupon, CouponDraw, Payment, Refund, Wallet

@@ -10,8 +10,7 @@ from marketplace.constants import SAVED_SEARCHES_MAX
 from marketplace.errors import SearchNameTaken, SearchSyntaxError, TooManySearches
 from marketplace.models import SavedSearch
 from marketplace.search.language.parser import LINE_MAX, parse_line
-from marketplace.search.saved_search_selectors import saved_search_of, saved_searches_of
-from marketplace.search.saved_searches import delete_search, rename_search, save_search
+from marketplace.search.saved_searches import delete_search, rename_search, save_search, saved_search_of, saved_searches_of
 
 
 def test_a_line_is_kept_in_its_canonical_form(alice: User) -> None:

@@ -1,4 +1,7 @@
-"""Staff panel of write-offs, which need the host's name, a reason and a recent login confirmation."""
+"""Staff panel of write-offs and epochs.
+
+A write-off needs the host's name, a reason and a recent login confirmation.
+"""
 
 from typing import Any, ClassVar
 
@@ -8,7 +11,9 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html_join
 from django.utils.http import urlencode
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -16,9 +21,9 @@ from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
 from common import clock
 from common.http.fields import NameField
 from marketplace.constants import WRITE_OFF_REASON_CHARS
-from marketplace.hosts.write_off_selectors import hosts_not_retired
-from marketplace.hosts.write_offs import write_off_host
-from marketplace.models import Host, HostWriteOff
+from marketplace.hosts.epochs import hosts_to_agree, present_epoch
+from marketplace.hosts.write_offs import hosts_not_retired, write_off_host
+from marketplace.models import Epoch, Host, HostWriteOff
 
 
 class WriteOffForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
@@ -81,3 +86,24 @@ class HostWriteOffAdmin(ReadOnlyAdmin):
 
     def response_add(self, request: HttpRequest, obj: HostWriteOff, post_url_continue: str | None = None) -> Any:
         return redirect("admin:marketplace_hostwriteoff_changelist")
+
+
+@admin.register(Epoch, site=staff_panel)
+class EpochAdmin(ReadOnlyAdmin):
+    list_display = ("number", "reason", "backup_at", "begun_at", "found")
+    fields = ("number", "reason", "backup_at", "begun_at", "waits_for", "listed")
+    readonly_fields = fields
+
+    @admin.display(description=_("found"))
+    def found(self, row: Epoch) -> int:
+        return len(row.findings)
+
+    @admin.display(description=_("what happened after the backup"))
+    def listed(self, row: Epoch) -> Any:
+        return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in row.findings)) or "–"
+
+    @admin.display(description=_("hosts that haven't reported their contents yet"))
+    def waits_for(self, row: Epoch) -> str:
+        if row.number != present_epoch():
+            return "–"
+        return ", ".join(host.name for host in hosts_to_agree()) or "–"
