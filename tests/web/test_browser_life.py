@@ -38,7 +38,7 @@ def test_from_a_schedule_to_the_line_and_kept_data(site: Site, world: World, wid
     form.locator("[name=week-0-days][value='0']").check()
     form.locator("[name=locked]").check()
     form.locator('text="Save"').click()
-    expect(page.locator("main")).to_contain_text("release protection is on")
+    expect(page.locator("main")).to_contain_text("protected")
     expect(page.locator("main")).to_contain_text("Asia/Shanghai")
     mine.refresh_from_db()
     assert (mine.locked, mine.weekly[0]["days"], mine.time_zone) == (True, [0], "Asia/Shanghai")
