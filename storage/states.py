@@ -40,7 +40,7 @@ class ImageState(models.TextChoices):
     SAVING = "saving", _("saving")
     READY = "ready", _("ready")
     FAILED = "failed", _("failed")
-    DROPPING = "dropping", _("being deleted")
+    DROPPING = "dropping", _("deleting")
     GONE = "gone", _("deleted")
 
 
@@ -61,11 +61,11 @@ IMAGE_MACHINE = Machine(
 class VolumeState(models.TextChoices):
     CREATING = "creating", _("creating")
     READY = "ready", _("ready")
-    RESTORING = "restoring", _("being restored")
-    MOVING = "moving", _("being moved")  # its host is sending it to another one
-    COPYING = "copying", _("being copied")  # its host is sending a copy to another one
+    RESTORING = "restoring", _("restoring")
+    MOVING = "moving", _("moving")  # its host is sending it to another one
+    COPYING = "copying", _("copying")  # its host is sending a copy to another one
     FAILED = "failed", _("failed")
-    DELETING = "deleting", _("being deleted")
+    DELETING = "deleting", _("deleting")
     GONE = "gone", _("deleted")
 
 
@@ -73,7 +73,7 @@ class SnapshotState(models.TextChoices):
     CREATING = "creating", _("creating")
     READY = "ready", _("ready")
     FAILED = "failed", _("failed")
-    DELETING = "deleting", _("being deleted")
+    DELETING = "deleting", _("deleting")
     GONE = "gone", _("deleted")
 
 

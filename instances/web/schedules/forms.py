@@ -32,9 +32,9 @@ class ScheduleForm(forms.Form):
     stop_at = forms.CharField(label=_("Stop at"), required=False, widget=_LocalTime)
     release_at = forms.CharField(label=_("Release at"), required=False, widget=_LocalTime)
     idle = forms.BooleanField(label=_("Stop when idle"), required=False)
-    below_pct = forms.IntegerField(label=_("GPU usage below (%)"), min_value=1, max_value=100, required=False)
+    below_pct = forms.IntegerField(label=_("Usage below (%)"), min_value=1, max_value=100, required=False)
     minutes = forms.IntegerField(
-        label=_("for (minutes)"), min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1], required=False
+        label=_("For (minutes)"), min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1], required=False
     )
     locked = forms.BooleanField(label=_("Release protection"), required=False)
 
