@@ -93,6 +93,13 @@ def test_what_is_wrong_is_said_and_nothing_changes(
     assert again(instance).locked is False
 
 
+def test_what_is_wrong_is_said_in_the_readers_language(page: Client, rin: User, host: FakeHost) -> None:
+    instance = order_running(rin, host)
+    headers = {**HTMX, "Accept-Language": "zh-hans"}
+    reply = page.post(path(instance, "/schedule"), {**FORM, "stop_at": "2024-03-02T10:00"}, headers=headers)
+    assert "请选择一年内的将来时间。" in reply.content.decode()
+
+
 def test_the_line_is_offered_taken_and_left_on_the_page(page: Client, rin: User, bob: User, host: FakeHost) -> None:
     grant(bob, 1_000 * UNIT)
     instance = stopped(rin, host)
