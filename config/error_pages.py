@@ -247,7 +247,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "bucket_missing": Fault(_("The bucket doesn't exist."), _("Create the bucket there first, or check its name.")),
     "connection_read_only": Fault(
-        _("This access key has no write permission."), _("Use an access key with write permission.")
+        _("This connection's access key doesn't have write permission."), _("Use an access key with write permission.")
     ),
     "connection_in_use": Fault(
         _("Data is archived to this connection before its deletion."), _("Choose another archive destination first.")

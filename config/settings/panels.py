@@ -89,7 +89,7 @@ UNFOLD = {
                     _link(_("Users"), "group", "admin:accounts_user_changelist"),
                     _link(_("API tokens"), "key", "admin:accounts_apitoken_changelist"),
                     _link(_("SSH keys"), "terminal", "admin:accounts_sshkey_changelist"),
-                    _link(_("Account activity"), "history", "admin:accounts_accountevent_changelist"),
+                    _link(_("Account log"), "history", "admin:accounts_accountevent_changelist"),
                     _link(_("Outgoing email"), "mail", "admin:accounts_outgoingmail_changelist"),
                     _link(_("Agents"), "robot_2", "admin:agent_gateway_agentidentity_changelist"),
                     _link(_("Refused messages"), "gpp_bad", "admin:agent_gateway_refusedmessage_changelist"),

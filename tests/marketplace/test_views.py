@@ -226,7 +226,7 @@ def test_compare_shows_what_differs_and_what_is_best(client: Client, several: di
     context = client.get(
         "/compare", {"ids": f"{_offr(offer_of(several['big']))},{_offr(offer_of(several['cheap']))}"}
     ).context
-    assert "no limit on this host" in client.get("/compare", {"ids": _offr(offer_of(several["big"]))}).content.decode()
+    assert "unlimited on this host" in client.get("/compare", {"ids": _offr(offer_of(several["big"]))}).content.decode()
     hourly = context["prices"][0]
     assert [cell.value for cell in hourly.cells] == [400_000, 100_000]
     assert [cell.is_best for cell in hourly.cells] == [False, True]
