@@ -109,7 +109,7 @@ def test_money_is_not_passed_on_either(market: Market, alice: User, bob: User) -
 
 def test_a_person_may_lift_it_and_has_to_say_why() -> None:
     freeze_money(reason="restored")
-    with pytest.raises(CommandError, match="Say who"):
+    with pytest.raises(CommandError, match="Enter who"):
         call_command("lift_money_freeze", "--reason", " ")
     out = StringIO()
     call_command("lift_money_freeze", "--reason", "ann compared with the bank", stdout=out)

@@ -128,7 +128,7 @@ def test_staff_refund_with_a_reason(market: Market, alice: User, stella: User) -
     refund = Refund.objects.get()
     assert (refund.reason, refund.actor, balance(alice)) == ("double payment", f"staff:{stella.pk.hex}", 70 * UNIT)
     told = staff.post(address, {**asked, "reason": "more", "refund": "90", "key": uuid4().hex}, follow=True)
-    assert "At most 70.00 can go back" in told.content.decode()
+    assert "At most 70.00 of this payment is unspent" in told.content.decode()
 
 
 def test_staff_ask_for_a_comparison(market: Market, stella: User, alice: User) -> None:

@@ -192,7 +192,7 @@ def test_a_host_owner_names_an_account_and_is_paid(hanas: Client, hana: User) ->
     text = hanas.get("/hosts/payouts").content.decode()
     assert "is being paid out" in text
     assert "Pay out $" not in text
-    assert "A payout is already in progress" in hanas.post("/hosts/payouts/ask", follow=True).content.decode()
+    assert "You already have a payout in progress" in hanas.post("/hosts/payouts/ask", follow=True).content.decode()
     assert_sound(NOW)
 
 

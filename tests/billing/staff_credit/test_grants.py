@@ -37,7 +37,7 @@ def test_above_the_sum_of_a_day_a_second_person_is_asked(alice: User) -> None:
         confirm_grant(grant_id=waiting.pk, actor="staff:a")
     assert confirm_grant(grant_id=waiting.pk, actor="staff:b").state == "posted"
     assert wallet(alice).balance_micros == 1_401 * UNIT
-    with pytest.raises(GrantRefused, match="settled"):
+    with pytest.raises(GrantRefused, match="processed"):
         confirm_grant(grant_id=waiting.pk, actor="staff:c")
     assert_sound()
 
