@@ -30,7 +30,7 @@ from common.ids import parse_public_id
 class CodeIn(serializers.Serializer[Any]):
     """A coupon code to redeem."""
 
-    code = serializers.CharField(max_length=40, help_text="Case does not matter")
+    code = serializers.CharField(max_length=40, help_text="Case-insensitive")
 
 
 class OrdersIn(serializers.Serializer[Any]):
@@ -54,7 +54,7 @@ class CsvIn(serializers.Serializer[Any]):
     until = serializers.DateTimeField(required=False, default=None, help_text="Posted before this moment")
     kind = serializers.ChoiceField(choices=Entry.Kind.choices, required=False, default=None, source="entry_kind")
     source = serializers.CharField(  # type: ignore[assignment]  # a field of the request
-        required=False, default="", max_length=60, help_text="An instance's id: it, its disk, its kept GPUs"
+        required=False, default="", max_length=60, help_text="An instance ID: the instance, its disk, its kept GPUs"
     )
 
 

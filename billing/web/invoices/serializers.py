@@ -23,9 +23,9 @@ class DrawOut(serializers.Serializer[Any]):
     source_id = serializers.CharField()
     since = serializers.DateTimeField()
     until = serializers.DateTimeField(allow_null=True)
-    used = serializers.CharField(help_text="Spent on it")
-    set_aside = serializers.CharField(help_text="Lies ready in its hold")
-    returned = serializers.CharField(help_text="Came back unused")
+    used = serializers.CharField(help_text="Money spent on it")
+    set_aside = serializers.CharField(help_text="On hold for it")
+    returned = serializers.CharField(help_text="Returned unused")
 
 
 class CouponOut(serializers.Serializer[Any]):
@@ -37,11 +37,11 @@ class CouponOut(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=("waiting", "ready", "used_up", "expired"))
     percent = serializers.FloatField(allow_null=True, help_text="Of the next top-up")
     most = serializers.CharField(allow_null=True, help_text="Never more than this")
-    modes = serializers.ListField(child=serializers.CharField(), help_text="Pays for these; empty: for every mode")
-    gpu_models = serializers.ListField(child=serializers.CharField(), help_text="Pays for these; empty: for every model")
+    modes = serializers.ListField(child=serializers.CharField(), help_text="Applies to these; empty: all modes")
+    gpu_models = serializers.ListField(child=serializers.CharField(), help_text="Applies to these; empty: all models")
     granted = serializers.CharField()
-    remaining = serializers.CharField(help_text="Can be spent now")
-    set_aside = serializers.CharField(help_text="Lies ready in holds")
+    remaining = serializers.CharField(help_text="Available now")
+    set_aside = serializers.CharField(help_text="On hold")
     used = serializers.CharField()
     redeemed_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True)
@@ -91,7 +91,7 @@ class OrderOut(serializers.Serializer[Order]):
     source_kind = serializers.CharField(read_only=True)
     source_id = serializers.SerializerMethodField()
     billing_mode = serializers.CharField(read_only=True)
-    amount = serializers.SerializerMethodField(help_text="Paid at once; negative: given back")
+    amount = serializers.SerializerMethodField(help_text="Paid upfront; negative: refunded")
     hourly_rate = serializers.SerializerMethodField()
 
     def get_id(self, order: Order) -> str:
@@ -119,7 +119,7 @@ class PaperLineOut(serializers.Serializer[Any]):
     period_to = serializers.DateTimeField()
     seconds = serializers.FloatField()
     rate = serializers.CharField(allow_null=True)
-    rate_hours = serializers.IntegerField(help_text="The rate is for so many hours")
+    rate_hours = serializers.IntegerField(help_text="Number of hours that the rate covers")
     amount = serializers.CharField()
 
 
@@ -139,7 +139,7 @@ class InvoiceSummary(serializers.Serializer[Invoice]):
     id = serializers.SerializerMethodField()
     number = serializers.CharField(source="full_number", read_only=True)
     kind = serializers.ChoiceField(choices=Invoice.Kind.values, read_only=True)
-    corrects = serializers.SerializerMethodField(help_text="The number of the invoice that it corrects")
+    corrects = serializers.SerializerMethodField(help_text="The number of the corrected invoice")
     period_from = serializers.DateTimeField(read_only=True)
     period_to = serializers.DateTimeField(read_only=True)
     issued_at = serializers.DateTimeField(read_only=True)
@@ -171,7 +171,7 @@ class InvoiceSummary(serializers.Serializer[Invoice]):
 class InvoiceOut(InvoiceSummary):
     """An invoice or credit note as it was issued."""
 
-    reason = serializers.CharField(read_only=True, help_text="Of a correction")
+    reason = serializers.CharField(read_only=True, help_text="For a correction")
     seller = PartyOut(read_only=True)
     buyer = PartyOut(read_only=True)
     lines = serializers.SerializerMethodField()

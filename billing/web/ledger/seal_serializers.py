@@ -26,9 +26,9 @@ class UsageRecord(serializers.Serializer[Any]):
 
     version = serializers.IntegerField(help_text="1")
     usage = serializers.IntegerField(help_text="The usage row's number")
-    posting = serializers.IntegerField(help_text="The posting that booked it")
+    posting = serializers.IntegerField(help_text="The posting with which it was booked")
     meter = serializers.CharField()
-    source = serializers.CharField(help_text="What was used: `instance:…`, `disk:…`, `hold:…`, `term:…`")  # type: ignore[assignment]  # a field
+    source = serializers.CharField(help_text="The source: `instance:…`, `disk:…`, `hold:…`, `term:…`")  # type: ignore[assignment]  # a field
     what = serializers.CharField()
     mode = serializers.CharField(allow_blank=True)
     gpu_model = serializers.CharField(allow_blank=True)
@@ -37,8 +37,8 @@ class UsageRecord(serializers.Serializer[Any]):
     rate_micros = serializers.IntegerField(help_text="For each `rate_hours` hours")
     rate_hours = serializers.IntegerField()
     charge_micros = serializers.IntegerField()
-    fee_micros = serializers.IntegerField(help_text="The platform's part of the charge")
-    share_micros = serializers.IntegerField(help_text="The host's part")
+    fee_micros = serializers.IntegerField(help_text="The platform's share of the charge")
+    share_micros = serializers.IntegerField(help_text="The host's share")
     currency = serializers.CharField()
     payer = serializers.CharField(help_text="A wallet: the renter's, or the market's escrow for prepaid terms")
     payee = serializers.CharField(help_text="The host owner's wallet")
@@ -49,7 +49,9 @@ class SignedOut(serializers.Serializer[Any]):
     """A record and the market's Ed25519 signature over it."""
 
     record = UsageRecord()
-    signature = serializers.CharField(help_text="Hex, over the record as JSON with sorted keys, without blanks, in UTF-8")
+    signature = serializers.CharField(
+        help_text="Hex, over the record as JSON with sorted keys, without whitespace, in UTF-8"
+    )
 
 
 class RecordsIn(serializers.Serializer[Any]):
@@ -58,7 +60,7 @@ class RecordsIn(serializers.Serializer[Any]):
     since = serializers.DateTimeField(required=False, default=None, help_text="Booked at or after this moment")
     until = serializers.DateTimeField(required=False, default=None, help_text="Booked before this moment")
     after = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=2**63 - 1, help_text="`next` of the page before"
+        required=False, default=0, min_value=0, max_value=2**63 - 1, help_text="`next` of the previous page"
     )
     limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=1000)
 
@@ -78,7 +80,7 @@ class SealOut(serializers.Serializer[Any]):
     postings_after = serializers.IntegerField(source="after", help_text="It covers the postings numbered above this one")
     postings_upto = serializers.IntegerField(source="upto", help_text="and up to this one")
     body = serializers.CharField(help_text="SHA-256 over the digests of its rows")
-    previous = serializers.CharField(help_text="The head before")
+    previous = serializers.CharField(help_text="The previous head")
     head = serializers.CharField()
     sealed_at = serializers.DateTimeField()
 
@@ -86,16 +88,16 @@ class SealOut(serializers.Serializer[Any]):
 class SpendIn(serializers.Serializer[Any]):
     """Range of days, and grouping."""
 
-    since = DayText(required=False, default=None, help_text="First day (UTC); without it 30 days back")
-    until = DayText(required=False, default=None, help_text="Last day (UTC); without it today")
+    since = DayText(required=False, default=None, help_text="First day (UTC); default: 30 days ago")
+    until = DayText(required=False, default=None, help_text="Last day (UTC); default: today")
     by = serializers.ChoiceField(["day", "mode", "source"], required=False, default="day")
 
 
 class SpendRow(serializers.Serializer[Any]):
     """Amount spent on one day, in one mode or on one source."""
 
-    key = serializers.CharField(help_text="The day, the mode, or the source such as `instance:…`")
-    what = serializers.CharField(source="label", help_text="In words, where it is a source")
+    key = serializers.CharField(help_text="The day, the mode, or the source, such as `instance:…`")
+    what = serializers.CharField(source="label", help_text="In words, for a source")
     amount = Micros("micros")
     hours = serializers.SerializerMethodField()
 

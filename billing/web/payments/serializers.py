@@ -43,7 +43,7 @@ class BonusOut(serializers.Serializer[Any]):
 
     given = serializers.CharField()
     used = serializers.CharField()
-    repaid = serializers.CharField(help_text="Taken from the wallet for what was used and the kept part does not give")
+    repaid = serializers.CharField(help_text="Deducted from the wallet for used bonus that the kept part doesn't earn")
 
 
 class TopUpOut(serializers.Serializer[Any]):
@@ -54,9 +54,9 @@ class TopUpOut(serializers.Serializer[Any]):
     currency = serializers.CharField()
     state = serializers.ChoiceField(choices=PaymentState.choices)
     origin = serializers.ChoiceField(choices=Payment.Origin.choices)
-    checkout_url = serializers.CharField(help_text="Stripe's page on which it can be paid; empty when it no longer can")
+    checkout_url = serializers.CharField(help_text="Stripe's payment page; empty once it can no longer be paid")
     refunded = serializers.CharField()
-    failure = serializers.CharField(help_text="What the card's bank said last")
+    failure = serializers.CharField(help_text="The last message of the card's bank")
     created_at = serializers.DateTimeField()
     paid_at = serializers.DateTimeField(allow_null=True)
     refunds = RefundOut(many=True)
@@ -67,8 +67,8 @@ class TopUpOut(serializers.Serializer[Any]):
 class TopUpDetail(TopUpOut):
     """A top-up with the effect of a refund now."""
 
-    refundable = serializers.CharField(help_text="What can go back to the card")
-    refund_takes = serializers.CharField(help_text="What the wallet then pays for the used bonus of this top-up")
+    refundable = serializers.CharField(help_text="Amount that can be refunded to the card")
+    refund_takes = serializers.CharField(help_text="Amount deducted from the wallet for the used bonus of this top-up")
 
 
 class TopUpPage(serializers.Serializer[Any]):

@@ -24,7 +24,7 @@ from common.ids import parse_public_id
 from common.money import parse_money
 
 _FIRST_MINIMUM = "10.00"
-_NONE_YET = OpenApiResponse(description="No payout account has been named yet")
+_NONE_YET = OpenApiResponse(description="No payout account was added yet")
 
 
 class PayoutsApi(APIView):

@@ -19,12 +19,12 @@ class PayoutOut(serializers.Serializer[Any]):
     amount = serializers.CharField()
     currency = serializers.CharField()
     method = serializers.ChoiceField(choices=PayoutMethod.choices)
-    account_ending = serializers.CharField(help_text="The last characters of the account it goes to")
+    account_ending = serializers.CharField(help_text="The last characters of the destination account")
     state = serializers.ChoiceField(choices=PayoutState.choices)
     created_at = serializers.DateTimeField()
-    matured_until = serializers.DateTimeField(help_text="Earnings up to here had matured")
+    matured_until = serializers.DateTimeField(help_text="Earnings up to this point were settled")
     sent_at = serializers.DateTimeField(allow_null=True)
-    settled_at = serializers.DateTimeField(allow_null=True, help_text="When it was paid or had failed")
+    settled_at = serializers.DateTimeField(allow_null=True, help_text="When it was paid or failed")
     reference = serializers.CharField(help_text="Stripe's transfer, or the bank's own reference")
     failure = serializers.CharField()
 
@@ -47,17 +47,17 @@ class PayableOut(serializers.Serializer[Any]):
     """payable = balance − maturing − reserve − disputed − unpaid − debt, never below zero, in whole cents."""
 
     currency = serializers.CharField()
-    balance = serializers.CharField(help_text="Of the earnings; negative after a refund that came too late")
+    balance = serializers.CharField(help_text="Of the earnings; negative after a refund that followed a payout")
     maturing = serializers.CharField(help_text="Earned within the holding period")
-    reserve = serializers.CharField(help_text="Kept against disputes and refunds")
+    reserve = serializers.CharField(help_text="Reserve against disputes and refunds")
     disputed = serializers.CharField(
-        help_text="From money that renters owe, since a bank took it back or a term was left unpaid"
+        help_text="From payments that renters owe, because of a dispute or an unpaid early termination"
     )
-    unpaid = serializers.CharField(help_text="From one's own rentals, and gifts to teammates: never paid out")
-    debt = serializers.CharField(help_text="What the owner owes; matured earnings repay it")
-    payable = serializers.CharField(help_text="What a payout asked for now would be")
-    under_way = serializers.CharField(help_text="On its way: it has left the balance already")
-    frozen = serializers.BooleanField(help_text="Staff have stopped payouts for now")
+    unpaid = serializers.CharField(help_text="From own rentals, and credit given to teammates: never paid out")
+    debt = serializers.CharField(help_text="The owner's debt; settled earnings repay it")
+    payable = serializers.CharField(help_text="The amount of a payout requested now")
+    under_way = serializers.CharField(help_text="In progress: already deducted from the balance")
+    frozen = serializers.BooleanField(help_text="Payouts are suspended by support")
 
 
 class PayoutAccountOut(serializers.Serializer[Any]):
@@ -67,12 +67,12 @@ class PayoutAccountOut(serializers.Serializer[Any]):
     account_ending = serializers.CharField()
     holder = serializers.CharField()
     bank = serializers.CharField()
-    minimum = serializers.CharField(help_text="Paid out by itself from this amount on")
+    minimum = serializers.CharField(help_text="Minimum amount for automatic payouts")
     automatic = serializers.BooleanField(help_text="Every week")
     frozen = serializers.BooleanField()
     frozen_reason = serializers.CharField()
     changed_at = serializers.DateTimeField()
-    pays_from = serializers.DateTimeField(allow_null=True, help_text="No payout goes there before; null: at once")
+    pays_from = serializers.DateTimeField(allow_null=True, help_text="No payouts before this time; null: immediately")
 
 
 class PayoutAccountIn(serializers.Serializer[Any]):
@@ -86,14 +86,14 @@ class PayoutAccountIn(serializers.Serializer[Any]):
     holder = NameText(required=False, max_length=120)
     iban = serializers.CharField(required=False, max_length=60)
     bank = NameText(required=False, max_length=80)
-    minimum = AmountText(required=False, help_text="10.00 when it is left out")
+    minimum = AmountText(required=False, help_text="Default 10.00")
     automatic = serializers.BooleanField(required=False, default=True)
 
 
 class OnboardingOut(serializers.Serializer[Any]):
     """Address at which onboarding continues; once Stripe can pay, payouts go there automatically."""
 
-    url = serializers.URLField(help_text="For a browser in which the owner is signed in here")
+    url = serializers.URLField(help_text="For a browser in which the owner is signed in")
 
 
 def payout_shape(payout: Payout, currency: str) -> dict[str, Any]:

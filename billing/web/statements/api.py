@@ -32,11 +32,11 @@ class StandingOut(serializers.Serializer[Any]):
     """Standing of the wallet, evaluated every minute."""
 
     state = serializers.ChoiceField(choices=StandingState.choices, read_only=True)
-    since = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null for who was always in good standing")
+    since = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null if always in good standing")
     next_state_at = serializers.DateTimeField(
         read_only=True,
         allow_null=True,
-        help_text="low: when the money ends at the present rate; exhausted: when the first data is released; else null",
+        help_text="low: when funds run out at the current rate; exhausted: when the first data is deleted; otherwise null",
     )
 
 
@@ -45,11 +45,11 @@ class WalletOut(serializers.Serializer[Any]):
 
     currency = serializers.SerializerMethodField()
     balance = Money("balance_micros", help_text="The sum of all entries")
-    accrued = Money("accrued_micros", help_text="Used and proven, posted with the next hour")
-    live_balance = Money("live_micros", help_text="The balance less what accrued")
-    held = Money("held_micros", help_text="Set aside for running instances; pays what accrues")
-    spendable = Money("spendable_micros", help_text="What a new rental may use")
-    hourly_rate = Money("burn_micros_per_hour", help_text="Of all that runs now")
+    accrued = Money("accrued_micros", help_text="Used and confirmed, posted with the next hour")
+    live_balance = Money("live_micros", help_text="The balance minus accrued usage")
+    held = Money("held_micros", help_text="On hold for running instances; covers accrued usage")
+    spendable = Money("spendable_micros", help_text="Available for a new rental")
+    hourly_rate = Money("burn_micros_per_hour", help_text="Of everything that runs now")
     runway_hours = serializers.FloatField(read_only=True, allow_null=True, help_text="null when nothing runs")
 
     standing = StandingOut(read_only=True)
@@ -70,10 +70,10 @@ class EntryOut(serializers.Serializer[Any]):
     period_from = serializers.DateTimeField(read_only=True, allow_null=True)
     period_to = serializers.DateTimeField(read_only=True, allow_null=True)
     seconds = serializers.FloatField(read_only=True, allow_null=True)
-    hourly_rate = Money("rate_micros_per_hour", allow_null=True, help_text="Where the rate is one for an hour")
+    hourly_rate = Money("rate_micros_per_hour", allow_null=True, help_text="If the rate is hourly")
     rate = Money("rate_micros", allow_null=True, help_text="For each `unit`")
-    unit = serializers.CharField(read_only=True, help_text="`hour`, `day`, or empty where there is no rate")
-    mode = serializers.CharField(read_only=True, help_text="The billing mode, where it is use")
+    unit = serializers.CharField(read_only=True, help_text="`hour`, `day`, or empty without a rate")
+    mode = serializers.CharField(read_only=True, help_text="The billing mode, for usage")
     amount = Money("amount_micros", help_text="Negative: a charge")
     balance_after = Money("balance_after_micros")
 
@@ -85,7 +85,7 @@ class EntriesOut(serializers.Serializer[Any]):
     """A page of the statement."""
 
     next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True, help_text="Always null: the pages run from the newest line back")
+    previous = serializers.URLField(allow_null=True, help_text="Always null: pages start with the newest entry")
     results = EntryOut(many=True)
 
 

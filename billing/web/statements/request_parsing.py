@@ -23,10 +23,10 @@ class StatementIn(serializers.Serializer[Any]):
     until = serializers.DateTimeField(required=False, help_text="Posted before this moment")
     kind = serializers.ChoiceField(Entry.Kind.choices, required=False)
     source = serializers.CharField(  # type: ignore[assignment]  # the metaclass takes the fields out of the class
-        required=False, max_length=60, help_text="An instance's id: it, its disk, its kept GPUs"
+        required=False, max_length=60, help_text="An instance ID: the instance, its disk, its kept GPUs"
     )
     limit = serializers.IntegerField(required=False, min_value=1, max_value=_MOST, default=PAGE)
-    cursor = serializers.CharField(required=False, max_length=60, help_text="Taken from `next`: the last line's id")
+    cursor = serializers.CharField(required=False, max_length=60, help_text="From `next`: the last entry's ID")
 
 
 @dataclass(frozen=True)

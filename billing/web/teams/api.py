@@ -23,7 +23,10 @@ class MonthIn(serializers.Serializer[Any]):
     """Month to report."""
 
     month = serializers.RegexField(
-        r"^2[0-9]{3}-(0[1-9]|1[0-2])$", required=False, default="", help_text="As 2026-11; by default this one"
+        r"^2[0-9]{3}-(0[1-9]|1[0-2])$",
+        required=False,
+        default="",
+        help_text="For example 2026-11; default: the current month",
     )
 
 
@@ -32,7 +35,7 @@ class SpendingOut(serializers.Serializer[Any]):
 
     user_id = serializers.SerializerMethodField()
     email = serializers.EmailField(source="member.email", read_only=True)
-    spent = Money("micros", help_text="What came back is taken off; hours are counted when they are charged")
+    spent = Money("micros", help_text="Refunds are subtracted; hours count when they are charged")
 
     def get_user_id(self, row: MemberSpending) -> str:
         assert row.member.user_id is not None  # only members are listed
@@ -43,7 +46,7 @@ class TransferIn(serializers.Serializer[Any]):
     """Money to transfer to a member."""
 
     to = serializers.CharField(max_length=60, help_text="user_… of the team")
-    amount = AmountText(help_text="A decimal string such as 12.50")
+    amount = AmountText(help_text="A decimal string, such as 12.50")
     memo = NameText(max_length=80, required=False, default="", allow_blank=True)
 
 

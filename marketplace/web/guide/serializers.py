@@ -22,7 +22,7 @@ class ModelCuda(serializers.Serializer[Any]):
     """CUDA releases that run on the model."""
 
     min = serializers.CharField(allow_null=True)
-    last = serializers.CharField(allow_null=True, help_text="null: every later release too")
+    last = serializers.CharField(allow_null=True, help_text="null: all later versions too")
 
 
 class ModelSources(serializers.Serializer[Any]):
@@ -38,7 +38,7 @@ class ModelMarket(serializers.Serializer[Any]):
     free = serializers.IntegerField(help_text="GPUs")
     offers = serializers.IntegerField()
     price_low = serializers.CharField(allow_null=True, help_text="Per GPU and hour")
-    value = serializers.FloatField(allow_null=True, help_text="TFLOPS per unit of money and hour at that price")
+    value = serializers.FloatField(allow_null=True, help_text="TFLOPS per unit of currency and hour at that price")
     simulated = serializers.BooleanField(help_text="Only simulated GPUs are offered")
 
 
@@ -64,7 +64,7 @@ class Model(serializers.Serializer[Any]):
     fp8 = serializers.BooleanField()
     trains = serializers.BooleanField()
     note = serializers.CharField(allow_null=True)
-    known = serializers.BooleanField(help_text="In the catalogue")
+    known = serializers.BooleanField(help_text="In the catalog")
     sources = ModelSources()
     market = ModelMarket()
 
@@ -95,7 +95,7 @@ class WorkIn(serializers.Serializer[Any]):
     layers = _whole("layers", "Of a transformer; 0: estimated")
     hidden = _whole("hidden", "Width of a transformer; 0: estimated")
     kv_share = _whole("kv_share", "Per cent of the heads with keys and values of their own (grouped-query attention)")
-    recompute = serializers.BooleanField(default=True, help_text="Activations are computed again in backward")
+    recompute = serializers.BooleanField(default=True, help_text="Activations are recomputed in the backward pass")
     items = _whole("items", "Tokens, or images, of one pass; 0: unknown")
     epochs = _whole("epochs", "Passes")
     dataset_gb = _whole("dataset_gb", "Size of the data set")
@@ -134,13 +134,13 @@ class AdviceNeeds(serializers.Serializer[Any]):
 
     vram_total_gb = serializers.IntegerField()
     gpu_count = serializers.IntegerField()
-    vram_gb = serializers.IntegerField(help_text="On each GPU")
+    vram_gb = serializers.IntegerField(help_text="Per GPU")
     cpu_cores = serializers.IntegerField()
     ram_gb = serializers.IntegerField()
     disk_gb = serializers.IntegerField()
     disk_kinds = serializers.ListField(child=serializers.CharField())
     disk_read_mbps = serializers.IntegerField(help_text="MB/s")
-    flops = serializers.FloatField(help_text="Of the whole work; 0 where its amount is unknown")
+    flops = serializers.FloatField(help_text="For the whole workload; 0 if its amount is unknown")
     hours = Hours(allow_null=True)
 
 
@@ -149,7 +149,7 @@ class AdvicePlan(serializers.Serializer[Any]):
 
     gpu_count = serializers.IntegerField()
     vram_gb = serializers.IntegerField()
-    card_gb = serializers.IntegerField(help_text="Smallest size sold that has it")
+    card_gb = serializers.IntegerField(help_text="Smallest available size that is sufficient")
     models = serializers.ListField(child=serializers.CharField(), help_text="Slugs, fastest first")
     hours = Hours(allow_null=True)
     search = serializers.CharField(help_text="Parameters of GET /offers")
@@ -169,9 +169,11 @@ class RunCost(serializers.Serializer[Any]):
 class AdviceRun(serializers.Serializer[Any]):
     """An offer that fits."""
 
-    offer = serializers.DictField(help_text="As GET /offers shows it")
+    offer = serializers.DictField(help_text="As in GET /offers")
     hours = serializers.FloatField(allow_null=True)
-    tokens_per_second = serializers.FloatField(allow_null=True, help_text="Of all conversations; of models that write")
+    tokens_per_second = serializers.FloatField(
+        allow_null=True, help_text="All conversations combined; for models that generate text"
+    )
     costs = RunCost(many=True)
 
 

@@ -94,7 +94,7 @@ class SpotPrices(serializers.Serializer[Any]):
     """The spot market of this offer; null where it has none."""
 
     floor = serializers.CharField(allow_null=True)
-    now = serializers.CharField(allow_null=True, help_text="What spot rents pay per GPU and hour now")
+    now = serializers.CharField(allow_null=True, help_text="Current spot price per GPU and hour")
 
 
 class Prices(serializers.Serializer[Any]):
@@ -116,22 +116,26 @@ class Offer(serializers.Serializer[Any]):
     host = OfferHost()
     gpu = OfferGpu()
     gpu_free = serializers.IntegerField()
-    gpu_spot = serializers.IntegerField(help_text="Free about two minutes after an order: spot rents would yield")
+    gpu_spot = serializers.IntegerField(
+        help_text="Available about two minutes after an order, by interrupting spot instances"
+    )
     gpu_total = serializers.IntegerField()
     per_gpu = PerGpu()
     disk = OfferDisk()
-    system_disk_gb = serializers.IntegerField(allow_null=True, help_text="Hard limit of the root; null: it has none")
+    system_disk_gb = serializers.IntegerField(allow_null=True, help_text="Hard limit of the root; null: no limit")
     network = OfferNetwork()
     cuda = serializers.CharField(allow_null=True)
     driver = serializers.CharField(allow_null=True)
     reliability = serializers.FloatField(allow_null=True)
-    max_lease_hours = serializers.IntegerField(allow_null=True, help_text="null: no end is planned")
+    max_lease_hours = serializers.IntegerField(allow_null=True, help_text="null: no end date")
     listed_until = serializers.DateTimeField(allow_null=True)
     prices = Prices()
-    price = serializers.CharField(allow_null=True, help_text="Per GPU and hour as asked, disk included; null: not sold so")
-    total = serializers.CharField(allow_null=True, help_text="Per hour for all GPUs asked for")
-    value = serializers.FloatField(allow_null=True, help_text="TFLOPS for each unit of money and hour")
-    version = serializers.IntegerField(help_text="Grows with each change of price or shape")
+    price = serializers.CharField(
+        allow_null=True, help_text="Per GPU and hour with the requested options, disk included; null: not offered"
+    )
+    total = serializers.CharField(allow_null=True, help_text="Per hour for all requested GPUs")
+    value = serializers.FloatField(allow_null=True, help_text="TFLOPS per unit of currency and hour")
+    version = serializers.IntegerField(help_text="Increases with each change of price or specs")
 
 
 class OwnGpu(serializers.Serializer[Any]):
@@ -177,8 +181,8 @@ class OwnOffer(serializers.Serializer[Any]):
     reserved_discounts = OwnDiscounts()
     tiers = OwnTier(many=True)
     spot_floor = serializers.CharField(allow_null=True)
-    disk_gb_day = serializers.CharField(help_text="Per GB above the free quota and day")
-    hold_share = serializers.CharField(help_text="Of the hourly price, for GPUs that a stopped instance keeps")
+    disk_gb_day = serializers.CharField(help_text="Per GB above the free allowance and day")
+    hold_share = serializers.CharField(help_text="Share of the on-demand price, for GPUs kept by a stopped instance")
     version = serializers.IntegerField()
     gpu_free = serializers.IntegerField()
     gpu_total = serializers.IntegerField()
@@ -191,7 +195,7 @@ class HostDisk(serializers.Serializer[Any]):
     total_gb = serializers.IntegerField()
     free_gb = serializers.IntegerField()
     root_limit = serializers.CharField(
-        allow_null=True, help_text="disk: a hard limit for each root; none: only watched; null: an older agent"
+        allow_null=True, help_text="disk: a hard limit per root; none: only monitored; null: an older agent"
     )
     read_mbps = serializers.IntegerField(allow_null=True, help_text="MB/s, median of `samples`; null: not measured")
     write_mbps = serializers.IntegerField(allow_null=True)
@@ -239,7 +243,7 @@ class Host(serializers.Serializer[Any]):
     runtime = serializers.CharField()
     runtime_version = serializers.CharField(allow_null=True)
     address = serializers.CharField(help_text="Empty behind NAT")
-    behind_nat = serializers.BooleanField(help_text="Renters reach it through the relay alone")
+    behind_nat = serializers.BooleanField(help_text="Renters reach it only through the relay")
     hostname = serializers.CharField()
     kernel = serializers.CharField(allow_null=True)
     cpu_model = serializers.CharField(allow_null=True)
@@ -255,9 +259,11 @@ class Host(serializers.Serializer[Any]):
     agent_version = serializers.CharField(allow_null=True)
     engine_age_s = serializers.FloatField()
     reliability = serializers.FloatField(allow_null=True)
-    listed_until = serializers.DateTimeField(allow_null=True, help_text="null: no end is planned")
+    listed_until = serializers.DateTimeField(allow_null=True, help_text="null: no end date")
     enrolled_at = serializers.DateTimeField()
-    agent_revoked_at = serializers.DateTimeField(allow_null=True, help_text="Its agent is refused until it is enrolled anew")
+    agent_revoked_at = serializers.DateTimeField(
+        allow_null=True, help_text="Its agent is refused until the host is added again"
+    )
     last_seen_at = serializers.DateTimeField()
     gpus = OwnGpu(many=True)
     offers = OwnOffer(many=True)
@@ -300,12 +306,12 @@ class ListingChange(serializers.Serializer[Any]):
     id = serializers.CharField(help_text="Of the offer")
     price_hourly = AmountText(required=False)
     listed = serializers.BooleanField(required=False)
-    reserved_discounts = ReservedDiscounts(required=False, help_text="Terms that are left out stay")
+    reserved_discounts = ReservedDiscounts(required=False, help_text="Omitted terms are unchanged")
     tiers = TierDiscount(  # type: ignore[call-arg]  # the list around it takes max_length
-        many=True, required=False, max_length=MAX_TIERS, help_text="Replaces all steps; rising"
+        many=True, required=False, max_length=MAX_TIERS, help_text="Replaces all steps; in ascending order"
     )
     spot_floor = AmountText(required=False, allow_null=True, help_text="null: no spot market")
-    disk_gb_day = AmountText(required=False, help_text="Per GB above the free quota and day")
+    disk_gb_day = AmountText(required=False, help_text="Per GB above the free allowance and day")
     hold_share = serializers.RegexField(_SHARE, required=False, help_text='Of the hourly price, "0" to "1"')
 
 
@@ -314,7 +320,7 @@ class Listing(serializers.Serializer[Any]):
 
     offers = ListingChange(many=True, required=False, allow_empty=False)
     listed_until = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="null: no end is planned. Never before what running leases were promised"
+        required=False, allow_null=True, help_text="null: no end date. Never before the promised end of existing leases"
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -326,7 +332,7 @@ class Listing(serializers.Serializer[Any]):
 class Maintenance(serializers.Serializer[Any]):
     """Whether the host takes new rents."""
 
-    draining = serializers.BooleanField(help_text="true: no new rents, running ones go on")
+    draining = serializers.BooleanField(help_text="true: pause new rentals; running instances continue")
 
 
 class JoinTokenIn(serializers.Serializer[Any]):
@@ -334,7 +340,7 @@ class JoinTokenIn(serializers.Serializer[Any]):
 
     host_name = NameText(max_length=80)
     region = NameText(max_length=40)
-    price_hourly = AmountText(help_text="First price per GPU and hour; 0 keeps offers off the market")
+    price_hourly = AmountText(help_text="Initial price per GPU and hour; 0 keeps offers unlisted")
 
 
 class JoinToken(serializers.Serializer[Any]):

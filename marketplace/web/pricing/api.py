@@ -37,7 +37,7 @@ class HistoryOut(serializers.Serializer[Any]):
 
     currency = serializers.CharField()
     days = PriceDayOut(many=True)
-    changes = PriceChange(many=True, help_text="The first is the price in force before; at most the latest 1,000")
+    changes = PriceChange(many=True, help_text="The first is the price valid before; at most the latest 1,000")
 
 
 class OfferPricesView(PublicView):

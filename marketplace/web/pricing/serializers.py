@@ -11,5 +11,5 @@ class HistoryQuery(serializers.Serializer[Any]):
     """Number of days."""
 
     days = serializers.IntegerField(
-        min_value=1, max_value=PRICE_HISTORY_DAYS, default=PRICE_HISTORY_DAYS, help_text="How many days, today included"
+        min_value=1, max_value=PRICE_HISTORY_DAYS, default=PRICE_HISTORY_DAYS, help_text="Number of days, including today"
     )

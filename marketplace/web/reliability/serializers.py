@@ -33,9 +33,9 @@ class ReliabilityWindow(serializers.Serializer[Any]):
 class ReliabilityInputs(serializers.Serializer[Any]):
     """Sums of the events below."""
 
-    observed_seconds = serializers.FloatField(help_text="The window less the maintenance that excuses")
+    observed_seconds = serializers.FloatField(help_text="The window minus announced maintenance")
     excluded_seconds = serializers.FloatField(help_text="Maintenance within the window")
-    outage_seconds = serializers.FloatField(help_text="Without a report, outside maintenance")
+    outage_seconds = serializers.FloatField(help_text="Without reports, outside announced maintenance")
     starts = serializers.IntegerField()
     failed_starts = serializers.IntegerField()
     host_faults = serializers.IntegerField()
@@ -48,8 +48,8 @@ class ReliabilityEntry(serializers.Serializer[Any]):
     kind = serializers.ChoiceField([kind.value for kind in ReliabilityKind if kind != ReliabilityKind.STARTED])
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField(allow_null=True)
-    detail = serializers.CharField(allow_null=True, help_text="A failure's code, or why it does not count")
-    excluded_seconds = serializers.FloatField(help_text="The part of it within maintenance that excuses")
+    detail = serializers.CharField(allow_null=True, help_text="A failure's code, or why it doesn't count")
+    excluded_seconds = serializers.FloatField(help_text="The part of it within announced maintenance")
     counts = serializers.BooleanField(help_text="Whether any of it counts against the host")
 
 
@@ -63,7 +63,7 @@ class MaintenanceWindow(serializers.Serializer[Any]):
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
     cancelled_at = serializers.DateTimeField(allow_null=True)
-    excuses = serializers.BooleanField(help_text="Announced in time and not called off before its beginning")
+    excuses = serializers.BooleanField(help_text="Announced in time and not cancelled before its start")
 
 
 class MaintenancePage(serializers.Serializer[Any]):
@@ -78,14 +78,14 @@ class Reliability(serializers.Serializer[Any]):
     """The score, and everything that it is computed from."""
 
     host = LedgerHost()
-    score = serializers.FloatField(allow_null=True, help_text="0 to 1; null while too little is known")
+    score = serializers.FloatField(allow_null=True, help_text="0 to 1; null without enough data")
     score_ppm = serializers.IntegerField(allow_null=True, help_text="The same in millionths, exact")
     formula_version = serializers.IntegerField()
     window = ReliabilityWindow()
     enrolled_at = serializers.DateTimeField()
     inputs = ReliabilityInputs()
     events = ReliabilityEntry(many=True)
-    starts = serializers.ListField(child=serializers.DateTimeField(), help_text="Instances that came to run")
+    starts = serializers.ListField(child=serializers.DateTimeField(), help_text="Instances that started running")
     maintenance = MaintenanceWindow(many=True)
 
 

@@ -41,12 +41,12 @@ NeedsOfImage = Callable[[str], ImageNeeds]
 
 COMPARED_MAX: Final = 4
 _FRESH: Final = "public, max-age=0, must-revalidate"
-_IF_NONE_MATCH: Final = OpenApiParameter("If-None-Match", str, "header", description="ETag of an answer that you have")
-_NOT_MODIFIED: Final = OpenApiResponse(description="What you have is still true")
+_IF_NONE_MATCH: Final = OpenApiParameter("If-None-Match", str, "header", description="ETag of a cached response")
+_NOT_MODIFIED: Final = OpenApiResponse(description="Not modified")
 _BESIDE: Final = OpenApiParameter(
     MOUNTABLE,
     str,
-    description="vol_…: only offers of its region; `volume` of each says whether it lies there or is moved first",
+    description="vol_…: only offers in its region; `volume` of each says whether it is on this host or is migrated first",
 )
 _PAGE: Final = [*search_parameters(), _BESIDE, *page_parameters(), _IF_NONE_MATCH]
 
@@ -122,7 +122,7 @@ class CompareView(PublicView):
                 required=True,
                 style="form",
                 explode=False,
-                description="Ids of offers, with commas between",
+                description="Offer IDs, separated by commas",
             ),
             *wish_parameters(*PRICE_WISHES),
         ],

@@ -14,15 +14,17 @@ from marketplace.web.search.serializers import FACETS
 class VolumeWayOut(serializers.Serializer[Any]):
     """How the volume to be mounted gets to an offer's host."""
 
-    here = serializers.BooleanField(help_text="It lies there")
-    bytes = serializers.IntegerField(help_text="To be carried first; 0: nothing")
-    minutes = serializers.IntegerField(allow_null=True, help_text="About, by the hosts' measured networks; null: not known")
+    here = serializers.BooleanField(help_text="It is on this host")
+    bytes = serializers.IntegerField(help_text="Bytes to transfer first; 0: none")
+    minutes = serializers.IntegerField(
+        allow_null=True, help_text="Estimate from the hosts' measured networks; null: unknown"
+    )
 
 
 class PlacedOffer(Offer):
     """An offer as a search shows it."""
 
-    volume = VolumeWayOut(required=False, help_text="With `mountable_volume` alone")
+    volume = VolumeWayOut(required=False, help_text="Only with `mountable_volume`")
 
 
 class OfferPage(serializers.Serializer[Any]):
@@ -31,7 +33,7 @@ class OfferPage(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)
     total = serializers.IntegerField(help_text="Offers that match, on all pages")
-    hidden_by_image = serializers.IntegerField(help_text="Offers that match but cannot run the image")
+    hidden_by_image = serializers.IntegerField(help_text="Offers that match but can't run the image")
     results = PlacedOffer(many=True)
 
 
@@ -44,7 +46,7 @@ class OfferList(serializers.Serializer[Any]):
 class FacetChoice(serializers.Serializer[Any]):
     """One choice of a filter."""
 
-    value = serializers.JSONField(help_text="As the filter takes it")
+    value = serializers.JSONField(help_text="As the filter expects it")
     label = serializers.CharField()  # type: ignore[assignment]  # fields are taken off the class, which has a `label`
     count = serializers.IntegerField()
     price_min = serializers.CharField(allow_null=True)
@@ -53,10 +55,10 @@ class FacetChoice(serializers.Serializer[Any]):
 class Removed(serializers.Serializer[Any]):
     """A part of the search, and how many offers would match without it."""
 
-    filter = serializers.CharField(help_text="As a search line writes it")
-    parameter = serializers.CharField(help_text="As an address writes it")
+    filter = serializers.CharField(help_text="As written in a search query")
+    parameter = serializers.CharField(help_text="As written in a URL")
     left_without = serializers.IntegerField()
-    removes = serializers.IntegerField(help_text="Offers that this part alone keeps away")
+    removes = serializers.IntegerField(help_text="Offers excluded by this condition alone")
 
 
 class _Facets(serializers.Serializer[Any]):
@@ -77,11 +79,11 @@ class SearchTerm(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     kind = serializers.CharField(help_text="number, money, version, choice, flag or text")
-    unit = serializers.CharField(allow_blank=True, help_text="That a bare number is counted in")
+    unit = serializers.CharField(allow_blank=True, help_text="Default unit of a number")
     ops = serializers.ListField(child=serializers.CharField())
-    parameters = serializers.ListField(child=serializers.CharField(), help_text="The same in an address")
-    units = serializers.ListField(child=serializers.CharField(), help_text="What may stand behind a number")
-    choices = serializers.ListField(child=serializers.CharField(), help_text="All there are, or those that are known")
+    parameters = serializers.ListField(child=serializers.CharField(), help_text="The same as a URL parameter")
+    units = serializers.ListField(child=serializers.CharField(), help_text="Accepted units after a number")
+    choices = serializers.ListField(child=serializers.CharField(), help_text="All choices, or the known ones")
     about = serializers.CharField()
 
 
@@ -106,7 +108,7 @@ class SavedSearchIn(serializers.Serializer[Any]):
     """A search to save."""
 
     name = NameText(max_length=NAME_CHARS)
-    line = serializers.CharField(max_length=LINE_MAX, allow_blank=True, help_text="In the grammar of the search box")
+    line = serializers.CharField(max_length=LINE_MAX, allow_blank=True, help_text="In the search box's syntax")
 
 
 class SavedSearchName(serializers.Serializer[Any]):

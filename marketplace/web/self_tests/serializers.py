@@ -16,16 +16,16 @@ class SelfTestCheck(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     gpu = serializers.CharField(allow_null=True, help_text="UUID, for a check of one GPU")
-    passed = serializers.BooleanField(allow_null=True, help_text="null: it could not be tested; `reason` says why")
+    passed = serializers.BooleanField(allow_null=True, help_text="null: it couldn't be tested; `reason` says why")
     value = serializers.FloatField(allow_null=True)
     unit = serializers.CharField()
-    actual = serializers.CharField(help_text="What was found, in the host's own words")
+    actual = serializers.CharField(help_text="The result, as reported by the host")
     required = serializers.CharField(help_text=_REQUIRED)  # type: ignore[assignment]  # the stubs take it for the option of a field
-    remedy = serializers.CharField(help_text="Empty where nothing needs mending; quoted where it is the host's")
-    needed = serializers.BooleanField(help_text="Verification rests on it")
+    remedy = serializers.CharField(help_text="Empty if no action is needed; quoted if it is from the host")
+    needed = serializers.BooleanField(help_text="Required for verification")
     reason = serializers.CharField()
-    simulated = serializers.BooleanField(help_text="Made up, not measured")
-    as_of = serializers.DateTimeField(allow_null=True, help_text="Taken from this earlier self-test: the GPU is in use now")
+    simulated = serializers.BooleanField(help_text="Simulated, not measured")
+    as_of = serializers.DateTimeField(allow_null=True, help_text="From this earlier self-test, since the GPU is in use now")
 
 
 class SelfTestShape(serializers.Serializer[Any]):

@@ -20,8 +20,8 @@ class SpotChange(serializers.Serializer[Any]):
 
     at = serializers.DateTimeField()
     price = serializers.CharField()
-    supply = serializers.IntegerField(help_text="GPUs that spot rents could have")
-    demand = serializers.IntegerField(help_text="GPUs that bids at the floor or above asked for")
+    supply = serializers.IntegerField(help_text="GPUs available to spot instances")
+    demand = serializers.IntegerField(help_text="GPUs requested by bids at or above the floor")
 
 
 class SpotHistoryOut(serializers.Serializer[Any]):
@@ -32,7 +32,7 @@ class SpotHistoryOut(serializers.Serializer[Any]):
     now = serializers.CharField(allow_null=True)
     low_24h = serializers.CharField(allow_null=True)
     high_24h = serializers.CharField(allow_null=True)
-    changes = SpotChange(many=True, help_text="Oldest first; the first is the price in force before; at most 1,000")
+    changes = SpotChange(many=True, help_text="Oldest first; the first is the price valid before; at most 1,000")
 
 
 class SpotPricesView(PublicView):
