@@ -40,6 +40,12 @@ def renter_says(text: str) -> str:
     return _marked(RENTER_SAYS, text)
 
 
+def own_words(text: str) -> str:
+    """The words without a mark, as they are kept: one printable line that cannot end the quotation."""
+    words = cut_printable(text.translate(_QUOTES), LONGEST + 1)
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1].rstrip()}…"
+
+
 def holds_host_words(text: str) -> bool:
     return _SAID.search(text) is not None
 
@@ -70,10 +76,8 @@ def host_words_in_mail(text: str) -> str:
 
 
 def _marked(form: str, text: str) -> str:
-    words = cut_printable(text.translate(_QUOTES), LONGEST + 1)
-    if not words:
-        return ""
-    return form % {"words": words if len(words) <= LONGEST else f"{words[: LONGEST - 1].rstrip()}…"}
+    words = own_words(text)
+    return form % {"words": words} if words else ""
 
 
 def _quoted(words: str) -> str:

@@ -4,10 +4,13 @@ import re
 from decimal import Decimal
 from typing import Final
 
+from django.conf import settings
+
 from common.errors import InvalidInput
 
 MICROS_PER_UNIT = 1_000_000
 _MAX_MICROS = 2**53
+_SIGNS: Final = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
 # What else Decimal reads (signs, exponents, spaces, underscores, digits of other scripts) is not accepted as money,
 # and an exponent of ten digits overflows.
 _PLAIN: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
@@ -41,6 +44,18 @@ def format_money(micros: int) -> str:
     units, fraction = divmod(digits, MICROS_PER_UNIT)
     places = f"{fraction:06d}".rstrip("0").ljust(2, "0")
     return f"{sign}{units}.{places}"
+
+
+def with_sign(text: str) -> str:
+    """A decimal string with the sign of the market's currency and thousands apart: "1234.5" -> "$1,234.5"."""
+    minus, digits = ("−", text[1:]) if text.startswith("-") else ("", text)
+    units, _point, places = digits.partition(".")
+    return f"{minus}{currency_sign()}{int(units):,}.{places}"
+
+
+def currency_sign() -> str:
+    code = settings.MARKET_CURRENCY
+    return _SIGNS.get(code, f"{code} ")
 
 
 def divide_half_up(numerator: int, denominator: int) -> int:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django import template
-from django.conf import settings
 from django.forms import BoundField, CheckboxInput, CheckboxSelectMultiple, RadioSelect, Select
 from django.template import Context
 from django.templatetags.static import static
@@ -24,7 +23,7 @@ from common.core_counts import core_words
 from common.http.secret_paths import return_address
 from common.ids import public_id
 from common.json import to_json
-from common.money import MICROS_PER_UNIT, divide_half_up, format_money
+from common.money import MICROS_PER_UNIT, currency_sign, divide_half_up, format_money, with_sign
 from marketplace.advisor.formatting import in_hours
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.search.messages import LENGTH_WORDS
@@ -34,6 +33,7 @@ from marketplace.states import HostState
 register = template.Library()
 register.filter("in_hours", in_hours)
 register.filter("self_test_report", report_of)
+register.simple_tag(currency_sign)
 register.filter("line_words", line_words)
 register.filter("event_title", title_of)
 register.filter("device_name", device_name)
@@ -42,7 +42,6 @@ register.filter("exact_seconds", number_of_seconds)
 register.filter("return_address", return_address)
 register.filter("core_words", core_words)
 
-_SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
 _FINE_PLACES = 4  # so that a running cost is seen to grow
 _MIB_PER_GIB = 1024
 _MILLIS = 1000
@@ -124,22 +123,10 @@ _MOVING = frozenset(
 )
 
 
-def _with_sign(text: str) -> str:
-    minus, digits = ("−", text[1:]) if text.startswith("-") else ("", text)
-    units, _point, places = digits.partition(".")
-    return f"{minus}{currency_sign()}{int(units):,}.{places}"
-
-
-@register.simple_tag
-def currency_sign() -> str:
-    code = settings.MARKET_CURRENCY
-    return _SIGNS.get(code, f"{code} ")
-
-
 @register.filter
 def money(micros: int) -> str:
     """Format an exact amount with the currency's sign: a price, a rate, a line of the statement."""
-    return _with_sign(format_money(micros))
+    return with_sign(format_money(micros))
 
 
 @register.filter
@@ -148,7 +135,7 @@ def cost(micros: int) -> str:
     fine = 0 < abs(micros) < MICROS_PER_UNIT
     step = MICROS_PER_UNIT // (10_000 if fine else 100)
     text = format_money(divide_half_up(micros, step) * step)
-    return _with_sign(text + "0" * (_FINE_PLACES - len(text.partition(".")[2]) if fine else 0))
+    return with_sign(text + "0" * (_FINE_PLACES - len(text.partition(".")[2]) if fine else 0))
 
 
 @register.filter

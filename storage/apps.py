@@ -1,5 +1,7 @@
 """Registration of the app with Django."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
@@ -8,3 +10,7 @@ class StorageConfig(AppConfig):
     name = "storage"
     label = "storage"
     verbose_name = _("Storage")
+
+    def ready(self) -> None:
+        """Whoever reads a row knows every message that may be in it."""
+        import_module("storage.operations.messages")

@@ -22,7 +22,6 @@ TICKET_SPARE: Final = timedelta(minutes=5)
 
 # Failure code and detail of operations, volumes and snapshots of a host that was written off.
 HOST_WRITTEN_OFF: Final = "host_written_off"
-HOST_IS_LOST: Final = "Its host was written off: it did not come back."
 
 # A name is part of a path in the instance: /mnt/<name> of a volume, /pub/<slug> of a data set.
 NAME_PATTERN: Final = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"

@@ -151,7 +151,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["config.tags", "config.error_pages", "config.agent_words", "instances.core.event_messages"],
+            "builtins": ["config.tags", "config.error_pages", "config.host_quotes", "common.message_words"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -16,6 +16,7 @@ from common import clock
 from common.db.transactions import use_case
 from common.encryption import seal
 from common.errors import FieldError, InvalidInput
+from common.messages import Name
 from instances.access.extra_ports import open_ports
 from instances.access.guards import check_list_kept, enterable, set_way
 from instances.constants import ALLOWED_NETWORKS_AT_MOST
@@ -39,7 +40,7 @@ def change_access(*, renter: User, instance_id: UUID, **changes: Any) -> Instanc
             set_way(instance, kind="keys_changed", ssh_keys=lines, all_keys=changes["key_ids"] is None)
         if known is not None and known != instance.allow_from:
             check_list_kept(instance.host, known)
-            set_way(instance, kind="addresses_changed", detail=", ".join(known), allow_from=known)
+            set_way(instance, kind="addresses_changed", detail=Name(name=", ".join(known)), allow_from=known)
         if "ports" in changes:
             open_ports(instance, changes["ports"])
     return instance

@@ -9,6 +9,7 @@ from typing import Final
 from django.db import IntegrityError, transaction
 
 from common.errors import Busy
+from common.messages import Name
 from instances.access.guards import set_way
 from instances.core.access_selectors import ports_left_over
 from instances.core.endpoints import check_ports, container_ports
@@ -34,7 +35,7 @@ def open_ports(instance: Instance, ports: Sequence[int]) -> None:
         return
     detail = ", ".join(f"{inside} → {outside}" for inside, outside in named if inside not in own)
     next_run = instance.run_generation + 1
-    set_way(instance, kind="ports_changed", detail=detail, ports=named, ports_from_generation=next_run)
+    set_way(instance, kind="ports_changed", detail=Name(name=detail), ports=named, ports_from_generation=next_run)
 
 
 def free_left_ports() -> int:

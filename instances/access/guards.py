@@ -6,6 +6,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common.errors import UnlawfulMove
+from common.messages import Message
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
 from instances.errors import ListNotKept
@@ -41,7 +42,7 @@ def check_list_kept(host: "Host", networks: Sequence[str]) -> None:
         )
 
 
-def set_way(instance: Instance, *, kind: str, actor: str = RENTER, detail: str = "", **fields: object) -> None:
+def set_way(instance: Instance, *, kind: str, actor: str = RENTER, detail: Message | None = None, **fields: object) -> None:
     Instance.objects.filter(pk=instance.pk).update(**fields)
     for name, value in fields.items():
         setattr(instance, name, value)

@@ -12,6 +12,7 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove
+from common.message_words import english
 from common.printable import printable_log_line
 from instances.constants import LOG_FRESH, LOG_KEPT, LOG_PATIENCE, LOG_TAIL, LOG_TAIL_MOST
 from instances.core.access_selectors import log_read_of, log_reads_before
@@ -20,6 +21,7 @@ from instances.core.selectors import instance_of
 from instances.errors import LogUnavailable
 from instances.models import Instance, LogRead
 from instances.states import InstanceState
+from storage.operations.messages import NoAnswer
 from storage.operations.services import ask_operation, drop_operation
 from storage.states import OperationState
 
@@ -95,7 +97,8 @@ def conclude_log(operation: Any) -> None:
     row = LogRead.objects.select_for_update(no_key=True).filter(operation=operation.pk).first()
     if row is not None:
         row.operation, row.read_at = None, clock.now()
-        row.failure = "" if operation.state == OperationState.DONE else operation.detail or "The host gave no answer."
+        row.failure_message = None if operation.state == OperationState.DONE else operation.says or NoAnswer()
+        row.failure = english(row.failure_message)
         if not row.failure:
             lines = operation.outcome.get("lines", "")
             # Not everyone who may read logs may connect, and JupyterLab prints its address with the token.

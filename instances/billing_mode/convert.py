@@ -14,6 +14,7 @@ from instances.billing_mode.change_quotes import check_change
 from instances.billing_mode.term_expiry import leave_terms, record_term
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
+from instances.core.money_messages import ModeChanged
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event, touch_host, touch_renter
 from instances.metering.meters import close_keeping, close_use, hold_for_use, open_use
@@ -45,7 +46,7 @@ def convert_instance(
         _enter(instance, quote, fields, from_term=from_term, auto_renew=auto_renew)
         set_billing(instance, **fields)
         detail = f"{before} → {quote.billing_mode}"
-        record_event(instance, kind="converted", actor=RENTER, detail=detail)
+        record_event(instance, kind="converted", actor=RENTER, detail=ModeChanged(before=before, after=quote.billing_mode))
         if quote.billing_mode != RESERVED:
             _record(instance, quote, detail, old_rate)
         touch_renter(instance)

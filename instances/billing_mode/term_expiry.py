@@ -23,7 +23,7 @@ from common.money import format_money
 from common.transitions import move
 from instances.billing_mode.change_quotes import renewal_quote
 from instances.constants import TERM_SWEEP_LAG
-from instances.core import event_messages as details
+from instances.core.money_messages import TermOver, TermRenewed, Unpaid, refusal
 from instances.core.selectors import active_term, apart_from_hosts, coming_term, instances_of_terms, terms_to_turn
 from instances.core.transitions import SYSTEM, record_event, touch_host, touch_renter
 from instances.lifecycle.stop import stop_now
@@ -77,7 +77,7 @@ def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) 
         _settle(term, instance, memo="time in which the host did not answer, not charged")
         move(term, TermState.ENDED, machine=TERM_MACHINE, reason="over", actor=SYSTEM, ended_at=term.ends_at)
         if not _begin_coming(instance, term) and not _renew(instance, term):
-            record_event(instance, kind="term_over", actor=SYSTEM, detail=_at(details.TERM_OVER, term))
+            record_event(instance, kind="term_over", actor=SYSTEM, detail=TermOver(at=term.ends_at))
             go_on_hourly(instance, term, at=term.ends_at)
         touch_renter(instance)
     return True
@@ -98,9 +98,9 @@ def _begin_coming(instance: Instance, over: Term) -> bool:
     except InsufficientFunds as error:
         end_commitment(term_id=coming.pk)
         move(coming, TermState.EXITED, machine=TERM_MACHINE, reason="unpaid", actor=SYSTEM, ended_at=over.ends_at)
-        record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=error.detail)
+        record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=refusal(error))
         return False
-    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=_at(details.TERM_RENEWED, coming))
+    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=TermRenewed(at=coming.ends_at))
     return True
 
 
@@ -116,9 +116,9 @@ def _renew(instance: Instance, over: Term) -> bool:
             begin_term(term, instance, at=over.ends_at, payee_id=payee_of(instance))
             record_term(instance, term, kind="renewal")
     except DomainError as error:
-        record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=error.detail)
+        record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=refusal(error))
         return False
-    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=_at(details.TERM_RENEWED, term))
+    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=TermRenewed(at=term.ends_at))
     return True
 
 
@@ -136,7 +136,7 @@ def go_on_hourly(instance: Instance, over: Term, *, at: datetime) -> None:
     elif instance.holds_gpus:
         let_go_of_gpus(instance, at=at, reason="term over")
     if not paid:
-        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=details.UNPAID)
+        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=Unpaid())
 
 
 def _try_to_pay(instance: Instance, at: datetime) -> bool:
@@ -238,7 +238,7 @@ def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
         if term is None or is_prepaid(term) or term.pk not in exhausted_sources(source_kind=TERM_SOURCE, now=now):
             return False
         leave_terms(instance, actor=SYSTEM)
-        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=details.UNPAID)
+        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=Unpaid())
         end_reservation(instance, at=now)
     return True
 
@@ -248,7 +248,7 @@ def end_reservation(instance: Instance, *, at: datetime) -> None:
     rate = instance.offer.price_micros * instance.gpu_count
     set_billing(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
     if instance.state in _TO_RUN:
-        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=details.UNPAID)
+        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=Unpaid())
     elif instance.holds_gpus:
         let_go_of_gpus(instance, at=at, reason="term unpaid")
     touch_host(instance)
@@ -289,7 +289,3 @@ def _try(work: Callable[..., bool], instance_id: UUID, now: datetime) -> bool:
     except DomainError:
         logger.exception("term of instance %s", instance_id)
         return False
-
-
-def _at(form: str, term: Term) -> str:
-    return form % {"at": clock.minute(term.ends_at)}

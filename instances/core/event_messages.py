@@ -1,134 +1,225 @@
-"""What events say beside their kind: sentences in the API's English, and in the reader's language for pages.
+"""What events say beside their kind, and why a run failed. `common.messages` says how messages are kept and worded."""
 
-Each is written down filled in. A page finds its form again and fills in the translation; what has no form (a name, a size,
-a moment) is shown as it is, and what a host or a renter wrote is quoted as theirs (`common.host_words`).
-"""
-
-import re
 from collections.abc import Mapping
-from functools import cache
-from typing import Final
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from django import template
-from django.utils.functional import Promise
-from django.utils.html import conditional_escape
-from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
-from billing.errors import TOO_LITTLE, TOO_LITTLE_BEFORE
-from common.host_words import HOST_SAYS, RENTER_SAYS, holds_host_words, host_words_shown
-from instances.core.alert_messages import TITLES, english_of
-from instances.core.gpu_xid_errors import XID_TITLES
+from common.messages import About, HostSays, Message, Micros, Name, Words, of_row
+from instances.core.alert_messages import TITLES
+from instances.core.gpu_xid_errors import xid_of
+from instances.models import Alert
+from instances.states import InstanceState
 from marketplace.states import MaintenanceCategory
 
-register = template.Library()
+if TYPE_CHECKING:
+    from storage.models import Sync
 
-DISPUTED: Final = _(
-    "A payment of yours is disputed by the card's bank: spot rents stop until that is decided. The data is kept."
-)
-TAKEN_BACK: Final = _(
-    "A bank has taken back a card payment that paid for this instance. Its data is kept: start it again with other funds."
-)
-OUTBID: Final = _("Others outbid it, or an order at the full price needs its GPUs. It goes on by itself when it wins.")
-SILENT_HOST: Final = _("Its host does not report; a new notice will follow when it does.")
-UNPAID: Final = _("The wallet cannot pay for another hour. The data is kept: top up and start again.")
-BID_UNPAID: Final = _("%(why)s The data is kept: top up and start again.")
-
-BARRED: Final = _(
-    "This account is now linked to the host's owner, so it can't bid here. The data is kept: rent by the hour instead."
-)
-
-NOTICE: Final = _("Its GPUs go to others at %(at)s UTC. The data disk is kept.")
-HELD: Final = _("%(days)s days for up to %(fee)s, until %(at)s UTC.")
-
-WRITTEN_OFF: Final = _(
-    "Its host did not come back and was written off: that is the host's fault. Nothing is charged for the time since its"
-    " last report at %(at)s UTC; what was on it is lost."
-)
-
-TERM_OVER: Final = _("It ended at %(at)s UTC.")
-TERM_RENEWED: Final = _("Until %(at)s UTC.")
-MAINTENANCE: Final = _("%(category)s: %(begins)s to %(ends)s UTC.")
-MAINTENANCE_NOTED: Final = _("%(category)s: %(begins)s to %(ends)s UTC. %(note)s")
-
-SYNC_UP: Final = _("to object storage: %(connection)s")
-SYNC_DOWN: Final = _("from object storage: %(connection)s")
-
-ARCHIVE_GIVEN_UP: Final = _("It could not be archived within %(days)s days: %(why)s")
-
-STOP_AT: Final = _("stop at %(at)s UTC")
-RELEASE_AT: Final = _("release at %(at)s UTC")
-WEEKLY: Final = _("%(count)s weekly entries in %(zone)s")
-STOP_IDLE: Final = _("stop below %(percent)s %% for %(minutes)s min")
-NOTHING_SCHEDULED: Final = _("Nothing is scheduled any more.")
-
-USED: Final = _("%(percent)s %% are used.")
-AT_MOST: Final = _("At most %(percent)s %% in the last %(minutes)s minutes.")
-MEMORY_LIMIT: Final = _("Its limit is %(size)s MiB.")
-XID: Final = _("Xid %(number)s of %(gpu)s: %(title)s.")
-ALERT_OVER: Final = _("%(alert)s: it is not so any more")
-ALERT_SET_ASIDE: Final = _("%(alert)s: set aside by its renter")
-ALERT_ENDED: Final = _("%(alert)s: the run has ended")
-
-FORMS: Final = (
-    *(DISPUTED, TAKEN_BACK, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, BARRED, TOO_LITTLE, TOO_LITTLE_BEFORE),
-    *(WRITTEN_OFF, HELD, TERM_OVER, TERM_RENEWED, MAINTENANCE, MAINTENANCE_NOTED),
-    *(SYNC_UP, SYNC_DOWN, ARCHIVE_GIVEN_UP, HOST_SAYS, RENTER_SAYS),
-    *(STOP_AT, RELEASE_AT, WEEKLY, STOP_IDLE, NOTHING_SCHEDULED),
-    *(USED, AT_MOST, MEMORY_LIMIT, XID, ALERT_OVER, ALERT_SET_ASIDE, ALERT_ENDED),
-)
-JOINT: Final = "; "
-"""Between the parts of a detail that says several things."""
-
-_PLACE: Final = re.compile(r"%\\\((\w+)\\\)s")  # as re.escape leaves it
-_NESTED: Final = ("why",)  # where another form may stand: what people chose or wrote is looked up nowhere
-_FREE: Final = ("why", "note")  # where a host's words may stand
-_NAMED: Final = ("alert", "category", "title")
+# -- the host
 
 
-@register.filter
-def detail_words(detail: str) -> str:
-    """In the active language; what has no form comes as it is, marked as English, a host's words as the host's."""
-    words = _filled_in(detail) if holds_host_words(detail) else _parts_filled_in(detail)
-    return host_words_shown(detail) if words is None else words
+class WrittenOff(
+    Message,
+    code="written_off",
+    text=_(
+        "The host did not come back and was written off; this is the host's fault. You aren't charged for the time since its"
+        " last report at %(at)s. Data on it is lost."
+    ),
+):
+    at: datetime
 
 
-def _parts_filled_in(detail: str) -> SafeString | None:
-    parts = [_filled_in(part) for part in detail.split(JOINT)]
-    return _filled_in(detail) if None in parts else mark_safe(JOINT.join(part for part in parts if part))  # noqa: S308  (escaped parts)
+class MaintenancePlanned(Message, code="maintenance", text=_("%(category)s: %(begins)s – %(ends)s")):
+    category: MaintenanceCategory
+    begins: datetime
+    ends: datetime
 
 
-def _filled_in(detail: str) -> SafeString | None:
-    for form, pattern in _patterns().items():
-        if found := pattern.fullmatch(detail):
-            if form == HOST_SAYS:
-                return host_words_shown(detail)
-            if any(holds_host_words(value) for name, value in found.groupdict().items() if name not in _FREE):
-                continue  # the form was found inside what the host says
-            values = {name: _value(name, value) for name, value in found.groupdict().items()}
-            return mark_safe(gettext(form) % values)  # noqa: S308  (the values are escaped)
-    return None
+class MaintenanceNoted(Message, code="maintenance_noted", text=_("%(category)s: %(begins)s – %(ends)s. %(note)s")):
+    category: MaintenanceCategory
+    begins: datetime
+    ends: datetime
+    note: HostSays
 
 
-def _value(name: str, value: str) -> str:
-    if name in _NAMED:
-        return conditional_escape(str(_names().get(value, value)))
-    words = _filled_in(value) if name in _NESTED else None
-    return host_words_shown(value, otherwise=conditional_escape) if words is None else words
+class Overdue(
+    Message,
+    code="overdue",
+    text=_("This takes longer than expected (%(state)s). Support has been notified; it continues automatically."),
+):
+    state: InstanceState
 
 
-@cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    return {form: re.compile(_PLACE.sub(_place, re.escape(form.replace("%%", "%")))) for form in FORMS}
+class TakenOver(
+    Message,
+    code="not_in_backup",
+    text=_("The instance was released or moved to another host after the backup that Berth was restored from."),
+):
+    pass
 
 
-def _place(found: re.Match[str]) -> str:
-    return "(?P<words>[^“”]+)" if found[1] == "words" else f"(?P<{found[1]}>.+?)"
+# -- life and size
 
 
-@cache
-def _names() -> Mapping[str, str | Promise]:
-    """What may stand in a form and has words of its own."""
-    labels = (*(each.label for each in MaintenanceCategory), *XID_TITLES)
-    return {**TITLES, **{english_of(label): label for label in labels}}
+class LineLeft(
+    Message,
+    code="line_left",
+    text=ngettext_lazy(
+        "No GPUs were free for %(days)s day. The held amount is released, and data is kept.",
+        "No GPUs were free for %(days)s days. The held amount is released, and data is kept.",
+        "days",
+    ),
+):
+    days: int
+
+
+class RetentionOver(
+    Message,
+    code="retention_over",
+    text=ngettext_lazy(
+        "Data was kept for %(days)s day after the stop.", "Data was kept for %(days)s days after the stop.", "days"
+    ),
+):
+    days: int
+
+
+class Resized(
+    Message,
+    code="resized",
+    text=ngettext_lazy("%(before)s → %(after)s GPU, %(rate)s/hr", "%(before)s → %(after)s GPUs, %(rate)s/hr", "after"),
+):
+    before: int
+    after: int
+    rate: Micros
+
+
+class DiskResized(Message, code="disk_resized", text="%(before)s → %(after)s GB"):
+    before: int
+    after: int
+
+
+class DiskSize(Message, code="disk_size", text="%(size)s GB"):
+    size: int
+
+
+# -- schedule
+
+
+class At(Message, code="at", text="%(at)s"):
+    at: datetime
+
+
+class StopAt(Message, code="stop_at", text=_("Stop at %(at)s")):
+    at: datetime
+
+
+class ReleaseAt(Message, code="release_at", text=_("Release at %(at)s")):
+    at: datetime
+
+
+class Weekly(
+    Message,
+    code="weekly",
+    text=ngettext_lazy("%(count)s weekly entry (%(zone)s)", "%(count)s weekly entries (%(zone)s)", "count"),
+):
+    count: int
+    zone: str
+
+
+class StopIdle(Message, code="stop_idle", text=_("Idle stop below %(percent)s%% for %(minutes)s min")):
+    percent: int
+    minutes: int
+
+
+class NoSchedule(Message, code="no_schedule", text=_("No schedule is set.")):
+    pass
+
+
+class WasIdle(
+    Message,
+    code="was_idle",
+    text=_("GPU usage stayed below %(percent)s%% for %(minutes)s min, and no one was connected."),
+):
+    percent: int
+    minutes: int
+
+
+# -- storage
+
+
+class SyncUp(Message, code="sync_up", text=_("To bucket %(connection)s")):
+    connection: str
+
+
+class SyncDown(Message, code="sync_down", text=_("From bucket %(connection)s")):
+    connection: str
+
+
+class ArchiveGivenUp(
+    Message,
+    code="archive_given_up",
+    text=ngettext_lazy("Not archived within %(days)s day: %(why)s", "Not archived within %(days)s days: %(why)s", "days"),
+):
+    days: int
+    why: Message
+
+
+class ArchiveUntried(
+    Message,
+    code="archive_untried",
+    text=ngettext_lazy("Not archived within %(days)s day", "Not archived within %(days)s days", "days"),
+):
+    days: int
+
+
+# -- alerts
+
+
+class Used(Message, code="used", text=_("%(percent)s%% used")):
+    percent: int
+
+
+class AtMost(Message, code="at_most", text=_("At most %(percent)s%% in the last %(minutes)s min")):
+    percent: int
+    minutes: int
+
+
+class MemoryLimit(Message, code="memory_limit", text=_("Memory limit: %(size)s MiB")):
+    size: int
+
+
+class GpuError(Message, code="gpu_error", text=_("Xid %(number)s on %(gpu)s: %(title)s")):
+    number: int
+    gpu: str
+
+    def named(self) -> Mapping[str, Words]:
+        return {"title": xid_of(self.number).title}
+
+
+class AlertOver(Message, code="alert_over", text=_("%(title)s: resolved")):
+    alert: Alert.Kind
+
+    def named(self) -> Mapping[str, Words]:
+        return {"title": TITLES[self.alert]}
+
+
+class AlertDismissed(Message, code="alert_dismissed", text=_("%(title)s: dismissed")):
+    alert: Alert.Kind
+
+    def named(self) -> Mapping[str, Words]:
+        return {"title": TITLES[self.alert]}
+
+
+class AlertEnded(Message, code="alert_ended", text=_("%(title)s: ended with the run")):
+    alert: Alert.Kind
+
+    def named(self) -> Mapping[str, Words]:
+        return {"title": TITLES[self.alert]}
+
+
+def failure_of(sync: "Sync") -> Message:
+    """Why a copy to or from object storage failed, and which connection's it was."""
+    why = of_row(sync.failure_message, sync.failure_detail)
+    return About(name=sync.connection_name, what=why) if why else Name(name=sync.connection_name)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 from uuid import UUID
 
+from common.messages import Message
 from instances.constants import TRACE_SECONDS_MAX
 from instances.models import InstanceSample, InstanceTrace
 from storage.images.pull_progress import Layer
@@ -78,7 +79,7 @@ class ObservedRow:
     gpu_uuids: Sequence[str] = ()
     container: str = ""
     run_seconds: float = 0.0
-    detail: str = ""
+    detail: Message | None = None
     failure_code: str = ""
     sample: Use | None = None
     layers: Sequence[Layer] = ()

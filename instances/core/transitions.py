@@ -8,6 +8,8 @@ from typing import Any, Final, TypeVar
 from common import change_counters, clock
 from common.db.prepared import insert
 from common.errors import StaleRow, UnlawfulMove
+from common.message_words import columns
+from common.messages import Message
 from common.transitions import move
 from instances.constants import DEADLINES
 from instances.core.wakeup_payloads import write_news, write_slip
@@ -17,11 +19,12 @@ from instances.models import Instance, InstanceEvent
 from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
 from storage.volumes.selectors import MountRow
 
+NO_PROGRESS: Final[Mapping[str, Any]] = columns("progress", None)
 # Columns about the last run, reset when an instance is to run again.
 BEGINS_ANEW: Final[Mapping[str, Any]] = {
     **{"stopped_at": None, "stop_requested_at": None, "release_at": None},
-    **{"failure_code": "", "failure_detail": "", "fault_of": "", "progress": ""},
-    **{"cpu_only": False, "setback_code": "", "setback_detail": ""},
+    **{"failure_code": "", "fault_of": "", **columns("failure_detail", None), **NO_PROGRESS},
+    **{"cpu_only": False, "setback_code": "", **columns("setback_detail", None)},
     **{"paid_from": None, "retention_micros_per_day": 0, "retention_left": None},
 }
 RENTER: Final = "renter"
@@ -34,7 +37,7 @@ _ATTEMPTS = 3
 
 
 def move_instance(
-    instance: Instance, target: InstanceState, *, kind: str, actor: str, detail: str = "", **fields: object
+    instance: Instance, target: InstanceState, *, kind: str, actor: str, detail: Message | None = None, **fields: object
 ) -> None:
     """Change the instance's state and notify its renter's pages and webhooks.
 
@@ -56,9 +59,9 @@ def move_instance(
     change_counters.touch(renter, slips={renter: write_news(instance)})
 
 
-def record_event(instance: Instance, *, kind: str, actor: str, detail: str = "") -> None:
+def record_event(instance: Instance, *, kind: str, actor: str, detail: Message | None = None) -> None:
     """Record an event that changes no state."""
-    InstanceEvent.objects.create(instance_id=instance.pk, kind=kind, detail=detail[:300], actor=actor)
+    InstanceEvent.objects.create(instance_id=instance.pk, kind=kind, actor=actor, **columns("detail", detail))
 
 
 def touch_renter(instance: Instance) -> None:
@@ -128,9 +131,14 @@ def _longest(instance: Instance, target: InstanceState) -> timedelta | None:
     return max(limit, DEADLINES[InstanceState.PROVISIONING])
 
 
-def _record_move(instance: Instance, origin: str, target: str, *, reason: str, actor: str, detail: str) -> None:
+def _record_move(instance: Instance, origin: str, target: str, *, reason: str, actor: str, detail: Message | None) -> None:
     insert(
         InstanceEvent(
-            instance_id=instance.pk, kind=reason, from_state=origin, to_state=target, detail=detail[:300], actor=actor
+            instance_id=instance.pk,
+            kind=reason,
+            from_state=origin,
+            to_state=target,
+            actor=actor,
+            **columns("detail", detail),
         )
     )

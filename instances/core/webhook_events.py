@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from accounts.webhooks.outbox import emit
 from common.ids import public_id
+from common.message_words import english
+from common.messages import Message, stored
 from instances.models import Instance
 from instances.states import InstanceState
 
@@ -16,14 +18,14 @@ _KINDS: Final[Mapping[str, str]] = {
 }
 
 
-def tell_of_move(instance: Instance, *, kind: str, detail: str) -> None:
+def tell_of_move(instance: Instance, *, kind: str, detail: Message | None) -> None:
     """Emit the webhook event of a state change, in the transaction that makes it."""
     told = _KINDS.get(instance.state)
     if told is None:
         return
     failed = instance.state == InstanceState.FAILED
     failure = {"code": instance.failure_code, "fault_of": instance.fault_of} if failed else None
-    payload = {**named(instance), "reason": kind, "detail": detail[:300], "failure": failure}
+    payload = {**named(instance), "reason": kind, "detail": english(detail), "message": stored(detail), "failure": failure}
     emit(user_id=instance.renter_id, kind=told, payload=payload)
 
 

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from instances.core.event_messages import BARRED
+from instances.core.money_messages import BidBarred
 from instances.lifecycle.stop import halt_instance
 from instances.models import SpotBid
 from instances.spot.bids import barred_bids
@@ -18,4 +18,4 @@ def stop_barred_bids() -> int:
     waiting = SpotBid.objects.filter(state=BidState.WAITING).select_related("instance__host").order_by("instance__host")
     by_owner = groupby(waiting, key=lambda bid: bid.instance.host.owner_id)
     barred = {key for owner_id, bids in by_owner for key in barred_bids(owner_id, list(bids))}
-    return sum(halt_instance(instance_id=key, kind="bid_ended", detail=BARRED) for key in sorted(barred))
+    return sum(halt_instance(instance_id=key, kind="bid_ended", detail=BidBarred()) for key in sorted(barred))

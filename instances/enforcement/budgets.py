@@ -12,6 +12,7 @@ from billing.budgets.selectors import all_budgets, over_budget
 from billing.budgets.services import create_budget, note_sources, tell_marks, tell_reached
 from billing.constants import INSTANCE_SOURCE
 from billing.metering.settle import lock_source
+from instances.core.money_messages import BudgetReached
 from instances.core.selectors import apart_from_hosts, instance_of
 from instances.lifecycle.stop import halt_instance
 from instances.models import Term
@@ -60,7 +61,7 @@ def _stop(instance_id: UUID, budget: "Budget", now: datetime) -> bool:
 
     That is checked with the wallet locked: a limit that was raised meanwhile keeps it running.
     """
-    detail = f"The budget “{budget.name}” does not allow another hour. The data is kept."
+    detail = BudgetReached(budget=budget.name)
     still = partial(_is_over, instance_id, now)
     halted = halt_instance(instance_id=instance_id, kind="budget_reached", detail=detail, only_if=still)
     if halted:

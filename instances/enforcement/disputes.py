@@ -17,8 +17,9 @@ from billing.payments.selectors import wallets_in_dispute
 from billing.pricing.estimates import RESERVED, SPOT
 from common.db.transactions import use_case
 from common.errors import DomainError
+from common.messages import Message
 from instances.billing_mode.term_expiry import end_reservation, leave_terms
-from instances.core.event_messages import DISPUTED, TAKEN_BACK
+from instances.core.money_messages import Disputed, TakenBack
 from instances.core.selectors import instances_of_terms
 from instances.core.transitions import SYSTEM, record_event
 from instances.lifecycle.stop import halt_instance
@@ -44,12 +45,12 @@ def stop_disputed(*, now: datetime) -> int:
     spot = running.filter(renter_id__in=wallets_in_dispute(), billing_mode=SPOT)
     paid_by_use = running.filter(renter_id__in=unfrozen_money()).exclude(billing_mode=RESERVED)
     prepaid = heard.filter(pk__in=instances_of_terms(list(owed_money().lying_in("term"))))
-    stopped = sum(_stop(*row, _has_open_dispute, DISPUTED) for row in list(spot.values_list("pk", "renter_id")))
-    stopped += sum(_stop(*row, _runs_on_it, TAKEN_BACK) for row in list(paid_by_use.values_list("pk", "renter_id")))
+    stopped = sum(_stop(*row, _has_open_dispute, Disputed()) for row in list(spot.values_list("pk", "renter_id")))
+    stopped += sum(_stop(*row, _runs_on_it, TakenBack()) for row in list(paid_by_use.values_list("pk", "renter_id")))
     return stopped + sum(_end_prepaid(instance_id, now) for instance_id in list(prepaid.values_list("pk", flat=True)))
 
 
-def _stop(instance_id: UUID, owner_id: UUID, is_so: Callable[[UUID], bool], detail: str) -> bool:
+def _stop(instance_id: UUID, owner_id: UUID, is_so: Callable[[UUID], bool], detail: Message) -> bool:
     still = partial(_still, instance_id, owner_id, is_so)
     return halt_instance(instance_id=instance_id, kind=_KIND, detail=detail, only_if=still)
 
@@ -74,7 +75,7 @@ def _end_prepaid(instance_id: UUID, now: datetime) -> bool:
             instance = locked_with_wallets(instance_id)
             if not leave_terms(instance, actor=SYSTEM):
                 return False
-            record_event(instance, kind=_KIND, actor=SYSTEM, detail=TAKEN_BACK)
+            record_event(instance, kind=_KIND, actor=SYSTEM, detail=TakenBack())
             end_reservation(instance, at=now)
     except DomainError:
         logger.exception("term of instance %s", instance_id)

@@ -23,6 +23,7 @@ from common.db.transactions import use_case
 from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field
 from common.host_words import renter_says
 from common.ids import public_id
+from common.messages import Quoted, RenterSays
 from common.printable import check_printable
 from instances.core.selectors import all_terms_of, instance_of
 from instances.core.transitions import RENTER, SYSTEM, record_event, retry_stale
@@ -69,10 +70,9 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
         cap_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk, at=clock.now())
         for kind, source in _sources(instance):
             hold_back(owner_id=owner, source_kind=kind, source_id=source)
-        said = renter_says(detail)
-        stop_now(instance, kind="fault_reported", actor=RENTER, detail=said)
+        stop_now(instance, kind="fault_reported", actor=RENTER, detail=RenterSays(words=Quoted(detail)))
         FaultReport.objects.create(instance=instance, run_generation=run, detail=detail, began_at=began_at)
-        words = f"{instance.host.name}: {said}"
+        words = f"{instance.host.name}: {renter_says(detail)}"
         open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=words)
         return instance
 

@@ -2,11 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from common import clock
 from common.db.transactions import use_case
-from common.host_words import host_says
-from instances.core import event_messages as details
-from instances.core.alert_messages import english_of
+from common.messages import HostSays, Message, host_message
+from instances.core.event_messages import MaintenanceNoted, MaintenancePlanned
 from instances.core.selectors import live_on_host
 from instances.core.transitions import HOST, record_event, touch_renter
 from instances.states import ENDING
@@ -25,13 +23,7 @@ def tell_of_maintenance() -> int:
 
 def _tell(window: "Maintenance") -> int:
     kind = "maintenance_announced" if window.cancelled_at is None else "maintenance_cancelled"
-    form = details.MAINTENANCE_NOTED if window.detail else details.MAINTENANCE
-    detail = form % {
-        "category": english_of(MaintenanceCategory(window.category).label),
-        "begins": clock.minute(window.starts_at),
-        "ends": clock.minute(window.ends_at),
-        "note": host_says(window.detail),
-    }
+    detail = _detail_of(window)
     with use_case():
         if not mark_told(maintenance_id=window.pk):
             return 0
@@ -40,3 +32,10 @@ def _tell(window: "Maintenance") -> int:
             record_event(instance, kind=kind, actor=HOST, detail=detail)
             touch_renter(instance)
     return len(staying)
+
+
+def _detail_of(window: "Maintenance") -> Message:
+    category, note = MaintenanceCategory(window.category), host_message(window.detail)
+    if isinstance(note, HostSays):
+        return MaintenanceNoted(category=category, begins=window.starts_at, ends=window.ends_at, note=note)
+    return MaintenancePlanned(category=category, begins=window.starts_at, ends=window.ends_at)

@@ -9,7 +9,7 @@ from billing.metering.escrow import lock_parties
 from billing.metering.source_selectors import locked_meter
 from common.db.transactions import use_case
 from common.ids import public_id
-from instances.core.event_messages import UNPAID
+from instances.core.money_messages import Unpaid
 from instances.core.selectors import any_instance
 from instances.lifecycle.stop import halt_instance
 from instances.metering.findings import unmetered_instances
@@ -35,7 +35,7 @@ def _attend(instance_id: UUID, now: datetime) -> bool:
     try:
         reopened = _reopen(instance_id, now)
     except InsufficientFunds:
-        return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=UNPAID)
+        return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=Unpaid())
     if reopened:
         detail = f"It ran without a meter; it has one again from {now:%Y-%m-%d %H:%M:%S} UTC on. Who closed the old one?"
         open_incident(kind=UNMETERED, subject=public_id("inst", instance_id), detail=detail)

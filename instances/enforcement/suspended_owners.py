@@ -16,4 +16,4 @@ def stop_suspended() -> int:
     drain_suspended()
     going = Instance.objects.filter(desired=Desired.RUNNING, renter__is_active=False)
     ids = going.exclude(state=InstanceState.COPYING).order_by("pk").values_list("pk", flat=True)[:SWEEP_BATCH]
-    return sum(halt_instance(instance_id=pk, kind="account_switched_off", detail="") for pk in list(ids))
+    return sum(halt_instance(instance_id=pk, kind="account_switched_off") for pk in list(ids))

@@ -16,13 +16,15 @@ from common.db.transactions import only_one, use_case
 from common.ids import public_id
 from instances.billing_mode.term_expiry import end_unpaid_terms, turn_terms
 from instances.constants import SWEEP_BATCH
-from instances.core.event_messages import UNPAID
+from instances.core.event_messages import Overdue
+from instances.core.money_messages import Unpaid
 from instances.core.selectors import apart_from_hosts, data_due, expected_holdings, overdue_instances
 from instances.core.transitions import SYSTEM, record_event, touch_renter
 from instances.lifecycle.stop import halt_instance
 from instances.models import Instance
 from instances.release.services import expire_instance
 from instances.retention.gpu_reservation import drop_unpaid_gpus
+from instances.states import InstanceState
 from instances.transfers.selectors import holdings_to_come
 from instances.wait_list.selectors import watch_holds_expected
 from marketplace.hosts.incidents import open_incident
@@ -121,7 +123,7 @@ def compare_watch_holds() -> int:
 def _halt_unpaid(instance_id: UUID, now: datetime) -> bool:
     """Stop an instance unless a top-up has arrived since it was found unpaid (fault 64 in docs/faults.md)."""
     unpaid = partial(is_unpaid, source_kind=INSTANCE_SOURCE, source_id=instance_id, now=now)
-    return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=UNPAID, only_if=unpaid)
+    return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=Unpaid(), only_if=unpaid)
 
 
 def _tell_overdue(instance: Instance) -> bool:
@@ -133,8 +135,7 @@ def _tell_overdue(instance: Instance) -> bool:
         same = Instance.objects.filter(pk=instance.pk, generation=instance.generation, deadline=instance.deadline)
         if not same.update(deadline=None):
             return False
-        detail = f"It has been {instance.state} for too long. People have been told; it goes on by itself meanwhile."
-        record_event(instance, kind="overdue", actor=SYSTEM, detail=detail)
+        record_event(instance, kind="overdue", actor=SYSTEM, detail=Overdue(state=InstanceState(instance.state)))
         subject = public_id("inst", instance.pk)
         open_incident(kind=OVERDUE, subject=subject, detail=f"{instance.state} past {instance.deadline:%Y-%m-%d %H:%M}")
         touch_renter(instance)

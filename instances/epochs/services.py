@@ -16,6 +16,7 @@ from billing.ledger.freezes import freeze_money
 from common.db.transactions import use_case
 from common.errors import DomainError
 from common.ids import public_id
+from instances.core.event_messages import TakenOver
 from instances.core.observations import ObservedRow
 from instances.core.selectors import any_instance, live_on_host
 from instances.core.transitions import SYSTEM, record_event
@@ -91,7 +92,7 @@ def _settle(instance: Instance, row: HeldRow | None, at: datetime) -> list[str]:
     if _adopt(instance, row):
         found.append(f"{name} was started, restarted or changed: generation {row.generation} is taken over.")
     if row.run == "stopped" and instance.desired == Desired.RUNNING and instance.state not in _ENDED:
-        if halt_instance(instance_id=instance.pk, kind="stopped_since_backup", detail=""):
+        if halt_instance(instance_id=instance.pk, kind="stopped_since_backup"):
             found.append(f"{name} was stopped: it is stopped again.")
     elif row.run == "running" and instance.desired == Desired.STOPPED and row.generation > instance.run_generation:
         found.append(f"{name} was started: it is stopped, since the backup knows of no lease for it.")
@@ -130,8 +131,9 @@ def _note_gone(instance: Instance, at: datetime, name: str) -> list[str]:
         return []
     if instance.state in _ENDED:
         return [f"{name} is not there any more: it was released, or moved to another host."]
-    detail = "It was released or moved to another host after the backup from which the market was restored."
-    seen = ObservedRow(id=instance.pk, generation=instance.run_generation, phase="failed", failure_code=GONE, detail=detail)
+    seen = ObservedRow(
+        id=instance.pk, generation=instance.run_generation, phase="failed", failure_code=GONE, detail=TakenOver()
+    )
     observe_report(host_id=instance.host_id, rows=[seen], absent=[], foreign=[], at=at)
     return [f"{name} is not there any more, though it ran: it was released, or moved to another host. It has failed."]
 

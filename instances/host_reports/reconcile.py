@@ -11,13 +11,15 @@ from common.db.prepared import together
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
+from common.message_words import columns
+from common.messages import Message
 from instances.billing_mode.term_expiry import turn_term
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.host_ports import free_ports
 from instances.core.observations import ObservedRow
 from instances.core.selectors import ids_of_host, live_on_host, running_terms
-from instances.core.transitions import HOST, move_instance, record_event, touch_host, touch_renter
+from instances.core.transitions import HOST, NO_PROGRESS, move_instance, record_event, touch_host, touch_renter
 from instances.enforcement.leftovers import ids_left_over
 from instances.enforcement.use_proofs import ALIVE, prove_and_sample
 from instances.lifecycle.cut_off import (
@@ -123,12 +125,11 @@ def _finding_about(instance: Instance, row: ObservedRow, at: datetime) -> Answer
         return lambda: note_reached(instance, at)
     if instance.cut_off_since is None and is_cut_off(instance, row):
         return lambda: note_cut_off(instance, row, at)
-    sentence = row.detail[:300]
     runs = row.phase in ALIVE and instance.desired == Desired.RUNNING
     if runs and not set(instance.gpu_uuids).issuperset(row.gpu_uuids):
         return lambda: _note_strange(instance, f"It runs with GPUs that it does not hold: {sorted(row.gpu_uuids)}.")
-    if instance.deadline is not None and sentence != instance.progress:
-        return lambda: _note_progress(instance, sentence)
+    if instance.deadline is not None and row.detail != instance.progress_message:
+        return lambda: _note_progress(instance, row.detail)
     return None
 
 
@@ -160,7 +161,12 @@ def _attend(instance: Instance, answer: Answer | None) -> None:
 
 def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> None:
     move_instance(
-        instance, InstanceState.PROVISIONING, kind="provisioning", actor=HOST, progress=row.detail[:300], **_seen(row, at)
+        instance,
+        InstanceState.PROVISIONING,
+        kind="provisioning",
+        actor=HOST,
+        **columns("progress", row.detail),
+        **_seen(row, at),
     )
 
 
@@ -171,7 +177,7 @@ def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
     seen = {**_seen(row, at), **fresh, **found_disk(instance), **no_longer_cut_off(instance, at)}
     with together():
         note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
-        move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **seen)
+        move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, **NO_PROGRESS, **seen)
     if fresh:
         record_event(instance, kind="reimaged", actor=HOST)
 
@@ -201,9 +207,9 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         desired=Desired.STOPPED,
         stopped_at=None,
         failure_code=code,
-        failure_detail=row.detail[:300],
+        **columns("failure_detail", row.detail),
         fault_of=fault,
-        progress="",
+        **NO_PROGRESS,
         **no_longer_cut_off(instance, at),
         **_had_run(instance, row, at),
         **_seen(row, at),
@@ -239,7 +245,7 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
         stopped_at=at,
         holds_gpus=kept,
         release_at=None if kept else at + RETENTION,
-        progress="",
+        **NO_PROGRESS,
         **no_longer_cut_off(instance, at),
         **_had_run(instance, row, at),
         **_seen(row, at),
@@ -294,9 +300,9 @@ def _seen(row: ObservedRow, at: datetime) -> dict[str, Any]:
 # Findings.
 
 
-def _note_progress(instance: Instance, sentence: str) -> None:
+def _note_progress(instance: Instance, said: Message | None) -> None:
     same = Instance.objects.filter(pk=instance.pk, generation=instance.generation)
-    if same.update(progress=sentence):
+    if same.update(**columns("progress", said)):
         touch_renter(instance)
 
 

@@ -11,6 +11,8 @@ from billing.metering.meters import prove_meters
 from billing.pricing.estimates import RESERVED
 from common.errors import StaleRow
 from common.ids import public_id
+from common.message_words import english
+from common.messages import stored
 from instances.core.observations import ObservedRow
 from instances.core.selectors import active_term
 from instances.lifecycle.host_faults import note_cut_off_run
@@ -48,8 +50,9 @@ def note_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
     if not same.update(cut_off_since=at):
         raise StaleRow("The instance moved meanwhile.")
     note_cut_off_run(instance, owner_id=instance.payee_id, at=at, detail=CUT)  # type: ignore[attr-defined]  # annotated by live_on_host
-    open_incident(kind=CUT, subject=public_id("inst", instance.pk), detail=f"{instance.host.name}: {row.detail}")
-    raise_by_report(instance, Alert.Kind.PATH_BROKEN, {"why": row.detail}, now=at)
+    why = english(row.detail)
+    open_incident(kind=CUT, subject=public_id("inst", instance.pk), detail=f"{instance.host.name}: {why}")
+    raise_by_report(instance, Alert.Kind.PATH_BROKEN, {"why": why, "why_message": stored(row.detail)}, now=at)
 
 
 def note_reached(instance: Instance, at: datetime) -> None:

@@ -11,8 +11,11 @@ from django.utils.translation import gettext as _
 from billing.errors import InsufficientFunds
 from common import clock
 from common.errors import FieldError, UnlawfulMove, wrong_field
+from common.message_words import columns
 from instances.access.logs import KIND as LOG
 from instances.constants import GROW_WITHIN
+from instances.core.event_messages import DiskResized, DiskSize
+from instances.core.money_messages import refusal
 from instances.core.transitions import HOST, RENTER, record_event, touch_host, touch_renter
 from instances.errors import DiskTooLarge
 from instances.metering.meters import close_disk, hold_for_disk, open_disk
@@ -64,7 +67,7 @@ def grow(instance: Instance, data_disk_gb: int) -> None:
     Call it inside a use case that has locked the wallets and checked the growth.
     """
     micros = disk_price(instance, data_disk_gb)
-    detail = f"{instance.data_disk_gb} → {data_disk_gb} GB"
+    detail = DiskResized(before=instance.data_disk_gb, after=data_disk_gb)
     before, instance.disk_micros_per_day = instance.disk_micros_per_day, micros
     hold_for_disk(instance)
     instance.disk_micros_per_day = before
@@ -74,7 +77,7 @@ def grow(instance: Instance, data_disk_gb: int) -> None:
         _charge(instance, clock.now())
         touch_host(instance)
     else:
-        set_billing(instance, setback_code="", setback_detail="")
+        set_billing(instance, setback_code="", **columns("setback_detail", None))
         ask_operation(
             host_id=instance.host_id,
             owner_id=instance.renter_id,
@@ -116,7 +119,7 @@ def _take_over(instance: Instance, size_gb: int, micros: int, now: datetime, *, 
     )
     _charge(instance, now)
     kind = "disk_grown_at_next_start" if later else "disk_grown"
-    record_event(instance, kind=kind, actor=HOST, detail=f"{size_gb} GB")
+    record_event(instance, kind=kind, actor=HOST, detail=DiskSize(size=size_gb))
     touch_host(instance)
 
 
@@ -124,8 +127,9 @@ def _give_up(instance: Instance, operation: "Operation", now: datetime) -> None:
     """Record that the disk keeps its size and price."""
     if not instance.disk_micros_per_day:
         close_disk(instance.pk, at=now)
-    code, detail = operation.failure_code or operation.state, operation.detail
-    Instance.objects.filter(pk=instance.pk).update(setback_code=code, setback_detail=detail, generation=F("generation") + 1)
+    code, detail = operation.failure_code or operation.state, operation.says
+    setback = {"setback_code": code, **columns("setback_detail", detail)}
+    Instance.objects.filter(pk=instance.pk).update(**setback, generation=F("generation") + 1)
     record_event(instance, kind="growth_failed", actor=HOST, detail=detail)
 
 
@@ -139,4 +143,4 @@ def _charge(instance: Instance, now: datetime) -> None:
             hold_for_disk(instance)
             open_disk(instance, at=now, payee_id=payee_of(instance))
     except InsufficientFunds as error:
-        record_event(instance, kind="disk_unpaid", actor=HOST, detail=error.detail)
+        record_event(instance, kind="disk_unpaid", actor=HOST, detail=refusal(error))

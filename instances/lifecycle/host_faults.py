@@ -4,13 +4,12 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid5
 
-from django.conf import settings
-
 from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.metering.host_fault_credits import credit_source
 from billing.pricing.estimates import RESERVED
-from common.money import format_money
+from common.messages import Micros
 from instances.constants import FAULT_OF, UNTOUCHED_ONLY
+from instances.core.money_messages import Refunded
 from instances.core.selectors import active_term
 from instances.core.transitions import SYSTEM, record_event
 from instances.models import Instance
@@ -54,7 +53,7 @@ def note_cut_off_run(instance: Instance, *, owner_id: UUID, at: datetime, detail
 def tell_given_back(instance: Instance, micros: int) -> None:
     """Record the refund as an event, after the failure that it answers."""
     if micros:
-        record_event(instance, kind="given_back", actor=SYSTEM, detail=f"{format_money(micros)} {settings.MARKET_CURRENCY}")
+        record_event(instance, kind="given_back", actor=SYSTEM, detail=Refunded(amount=Micros(micros)))
 
 
 def _give_back(instance: Instance, code: str, at: datetime) -> int:

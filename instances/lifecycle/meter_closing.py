@@ -10,6 +10,7 @@ from billing.metering.escrow import lock_parties
 from billing.metering.meters import close_meter
 from billing.pricing.estimates import RESERVED
 from common.db.transactions import use_case
+from instances.core.money_messages import refusal
 from instances.core.selectors import active_term, coming_term, not_there_any_more
 from instances.core.transitions import SYSTEM, record_event
 from instances.metering.meters import close_use, open_disk, open_keeping, open_use
@@ -66,7 +67,7 @@ def let_go_failed(instance: Instance, *, at: datetime) -> bool:
     try:
         resume_term(term, instance, at=at, payee_id=payee_of(instance))
     except InsufficientFunds as error:  # the sweep of unpaid terms ends it
-        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=error.detail)
+        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=refusal(error))
     return True
 
 

@@ -12,6 +12,8 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove
+from common.message_words import columns
+from common.messages import Change, Message
 from instances.access.extra_ports import take_more
 from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
 from instances.core.endpoints import container_ports
@@ -19,6 +21,7 @@ from instances.core.observations import ObservedRow
 from instances.core.selectors import instance_of
 from instances.core.transitions import (
     HOST,
+    NO_PROGRESS,
     RENTER,
     check_action,
     move_instance,
@@ -56,7 +59,7 @@ def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance
         chosen = find_image(image, renter)
         check_image(offer_view(instance.offer_id), chosen)
         fields = _fresh_root(instance, chosen) | _ways_in(instance, chosen)
-        detail = f"{instance.image.slug} → {chosen.slug}"
+        detail = Change(before=instance.image.slug, after=chosen.slug)
         if instance.state == InstanceState.RUNNING:
             _begin(instance, fields, detail)
         else:
@@ -107,8 +110,8 @@ def go_back(instance: Instance, row: ObservedRow, at: datetime) -> None:
         observed_generation=row.generation,
         observed_at=at,
         setback_code=(row.failure_code or row.phase)[:40],
-        setback_detail=row.detail[:300],
-        progress="",
+        **columns("setback_detail", row.detail),
+        **NO_PROGRESS,
         deadline=clock.now() + DEADLINES[InstanceState(instance.state)],
     )
     record_event(instance, kind="reimage_failed", actor=HOST, detail=row.detail)
@@ -120,7 +123,7 @@ def settled_root(instance: Instance) -> dict[str, Any]:
     return dict(_NO_WAY_BACK) if instance.awaits_root else {}
 
 
-def _begin(instance: Instance, fields: dict[str, Any], detail: str) -> None:
+def _begin(instance: Instance, fields: dict[str, Any], detail: Message) -> None:
     set_billing(instance, **fields)
     run_generation = instance.run_generation + 1
     move_instance(
@@ -131,7 +134,7 @@ def _begin(instance: Instance, fields: dict[str, Any], detail: str) -> None:
         detail=detail,
         run_generation=run_generation,
         setback_code="",
-        setback_detail="",
+        **columns("setback_detail", None),
     )
     touch_to_run(instance)
 

@@ -14,7 +14,9 @@ from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, UnlawfulMove, wrong_field
+from common.messages import Micros
 from common.money import format_money
+from instances.core.event_messages import Resized
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event, touch_renter
 from instances.lifecycle.grow_disk import check_growth, disk_price, grow
@@ -173,7 +175,7 @@ def _set_count(instance: Instance, wanted: Size) -> None:
     }
     if instance.billing_mode == TIERED:
         fields["tiers"] = [[hours, discounted(offer.price_micros, off_bps) * count] for hours, off_bps in offer.tiers]
-    detail = f"{instance.gpu_count} → {count} GPUs, {format_money(wanted.rate_micros)} an hour"
+    detail = Resized(before=instance.gpu_count, after=count, rate=Micros(wanted.rate_micros))
     SpotBid.objects.filter(pk=instance.pk).update(gpu_count=count)
     set_billing(instance, **fields)
     record_event(instance, kind="resized", actor=RENTER, detail=detail)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.db.transactions import use_case
 from common.errors import wrong_field
+from common.messages import Name
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event
 from instances.models import Instance
@@ -41,7 +42,7 @@ def save_image_of(*, renter: User, instance_id: UUID, name: str, description: st
             name=title,
             description=description.strip()[:_DESCRIPTION_MOST],
         )
-        record_event(instance, kind="image_asked", actor=RENTER, detail=title)
+        record_event(instance, kind="image_asked", actor=RENTER, detail=Name(name=title))
     return image
 
 

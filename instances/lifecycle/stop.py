@@ -10,9 +10,10 @@ from accounts.models import User
 from billing.pricing.estimates import RESERVED
 from common import clock
 from common.db.transactions import use_case
+from common.messages import Message
 from instances.constants import RETENTION
 from instances.core.selectors import any_instance, instance_of
-from instances.core.transitions import RENTER, SYSTEM, check_action, move_instance, retry_stale, touch_host
+from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, check_action, move_instance, retry_stale, touch_host
 from instances.metering.meters import cap_use, close_keeping, close_use
 from instances.models import Instance
 from instances.retention.gpu_reservation import ask_to_keep, let_go_of_gpus
@@ -42,7 +43,9 @@ def stop_instance(*, renter: User, instance_id: UUID, hold: bool = False) -> Ins
         return retry_stale(attempt)
 
 
-def halt_instance(*, instance_id: UUID, kind: str, detail: str, only_if: Callable[[], bool] = lambda: True) -> bool:
+def halt_instance(
+    *, instance_id: UUID, kind: str, detail: Message | None = None, only_if: Callable[[], bool] = lambda: True
+) -> bool:
     """Stop an instance for a reason of the market's; return False when it need not be stopped any more.
 
     `only_if` is called first in the transaction, with the wallets locked, to check that the reason still holds.
@@ -61,7 +64,7 @@ def halt_instance(*, instance_id: UUID, kind: str, detail: str, only_if: Callabl
         return retry_stale(attempt)
 
 
-def stop_now(instance: Instance, *, kind: str, actor: str, detail: str = "", **fields: object) -> None:
+def stop_now(instance: Instance, *, kind: str, actor: str, detail: Message | None = None, **fields: object) -> None:
     """Stop an instance inside a use case; one that waits for GPUs is stopped at once."""
     if instance.state == InstanceState.WAITING:
         _stop_waiting(instance, kind=kind, actor=actor, detail=detail)
@@ -75,13 +78,13 @@ def stop_now(instance: Instance, *, kind: str, actor: str, detail: str = "", **f
         detail=detail,
         desired=Desired.STOPPED,
         stop_requested_at=clock.now(),
-        progress="",
+        **NO_PROGRESS,
         **fields,
     )
     touch_host(instance)
 
 
-def _stop_waiting(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
+def _stop_waiting(instance: Instance, *, kind: str, actor: str, detail: Message | None) -> None:
     now = clock.now()
     close_use(instance.pk)
     leave_queue(instance=instance)
@@ -95,7 +98,7 @@ def _stop_waiting(instance: Instance, *, kind: str, actor: str, detail: str) -> 
         stop_requested_at=now,
         stopped_at=now,
         release_at=now + (RETENTION if instance.retention_left is None else instance.retention_left),
-        progress="",
+        **NO_PROGRESS,
     )
     touch_host(instance)
 

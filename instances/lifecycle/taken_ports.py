@@ -5,10 +5,12 @@ from datetime import datetime
 from typing import Final
 
 from common import clock
+from common.message_words import english
+from common.messages import Change
 from instances.access.extra_ports import take_more
 from instances.constants import DEADLINES, PORT_CHANGES_AT_MOST, PORT_CHANGES_WITHIN
 from instances.core.observations import ObservedRow
-from instances.core.transitions import HOST, record_event, touch_to_run
+from instances.core.transitions import HOST, NO_PROGRESS, record_event, touch_to_run
 from instances.errors import NoPorts
 from instances.metering.reserved_terms import set_billing
 from instances.models import Instance, InstanceEvent
@@ -44,10 +46,10 @@ def replace_taken_port(instance: Instance, row: ObservedRow, at: datetime) -> bo
         run_generation=instance.run_generation + 1,
         observed_generation=row.generation,
         observed_at=at,
-        progress="",
+        **NO_PROGRESS,
         deadline=clock.now() + DEADLINES[InstanceState(instance.state)],
     )
-    record_event(instance, kind=_REPLACED, actor=HOST, detail=f"{taken} → {port}")
+    record_event(instance, kind=_REPLACED, actor=HOST, detail=Change(before=str(taken), after=str(port)))
     touch_to_run(instance)
     return True
 
@@ -56,7 +58,7 @@ def _taken_in(instance: Instance, row: ObservedRow) -> int | None:
     """Return the taken port, if the host's sentence names one that the instance has."""
     if row.phase != "failed" or row.failure_code != PORT_TAKEN or instance.state not in _COMING:
         return None
-    named = {int(number) for number in _NAMED.findall(row.detail)}
+    named = {int(number) for number in _NAMED.findall(english(row.detail))}
     return next((outside for _, outside in instance.ports if outside in named), None)
 
 

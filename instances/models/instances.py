@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import MessageField
 from common.printable import Printable, PrintableField
 from instances.models.archives import ARCHIVE_CONSTRAINTS, Archived
 from instances.models.quotes import Quote
@@ -108,8 +109,10 @@ class Instance(Scheduled, Rooted, Archived):
     progress = models.CharField(
         _("progress"), max_length=300, blank=True, help_text="The agent's last sentence on what it is doing."
     )
+    progress_message = MessageField()
     failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
     failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_message = MessageField()
     fault_of = models.CharField(_("whose fault"), max_length=10, choices=FaultOf, blank=True)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     started_at = models.DateTimeField(_("started at"), null=True, blank=True)

@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 from common import clock
+from common.messages import MessageField
 from instances.models.instances import Instance
 
 
@@ -21,6 +22,7 @@ class LogRead(models.Model):
     lines = models.JSONField(default=list, help_text="[[time, text], …], oldest first.")
     cut = models.BooleanField(default=False, help_text="There is more than was read.")
     failure = models.CharField(max_length=300, blank=True)
+    failure_message = MessageField()
     asked_at = models.DateTimeField(default=clock.now)
     read_at = models.DateTimeField(null=True, blank=True)
 

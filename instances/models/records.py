@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from common import clock
+from common.messages import MessageField
 from instances.models.instances import Instance
 
 
@@ -19,6 +20,7 @@ class InstanceEvent(models.Model):
     from_state = models.CharField(_("state before"), max_length=12, blank=True)
     to_state = models.CharField(_("state after"), max_length=12, blank=True)
     detail = models.CharField(_("detail"), max_length=300, blank=True)
+    message = MessageField(_("message"))
     actor = models.CharField(_("done by"), max_length=80)
     at = models.DateTimeField(_("time"), default=clock.now)
 

@@ -5,6 +5,7 @@ from typing import Final
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from common.messages import MessageField
 from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB
 from instances.states import InstanceState
 
@@ -47,6 +48,7 @@ class Rooted(models.Model):
         _("code of the setback"), max_length=40, blank=True, help_text="Why what was asked last could not be done."
     )
     setback_detail = models.CharField(_("detail of the setback"), max_length=300, blank=True)
+    setback_message = MessageField()
 
     # Columns that Instance declares.
     state: str

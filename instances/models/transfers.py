@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import MessageField
 from instances.models.instances import Instance
 from instances.models.quotes import Quote
 from instances.states import MoveKind, MoveState
@@ -40,6 +41,7 @@ class Move(models.Model):
     after = models.JSONField(default=dict)
     failure_code = models.CharField(max_length=40, blank=True)
     failure_detail = models.CharField(max_length=300, blank=True)
+    failure_message = MessageField()
     created_at = models.DateTimeField(default=clock.now)
     switched_at = models.DateTimeField(null=True, blank=True, help_text="When the target was told to run.")
     ended_at = models.DateTimeField(null=True, blank=True)

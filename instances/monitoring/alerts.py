@@ -15,9 +15,10 @@ from common import clock
 from common.db.transactions import use_case
 from common.ids import public_id
 from common.jobs import enqueue
+from common.messages import Message, of_row, read
 from instances.constants import ALERT_QUIET_AFTER, ALERT_SILENT_AFTER
-from instances.core import event_messages as details
 from instances.core.alert_messages import english_of, english_title_of
+from instances.core.event_messages import AlertDismissed, AlertEnded, AlertOver, AtMost, GpuError, MemoryLimit, Used
 from instances.core.gpu_xid_errors import xid_of
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import HOST, RENTER, SYSTEM, record_event, touch_renter
@@ -225,22 +226,27 @@ def _close(alert: Alert, resolution: str, now: datetime, *, actor: str) -> None:
         return
     withdraw_mails([alert.mail_key])
     alert.resolved_at, alert.resolution = now, resolution
-    record_event(alert.instance, kind="alert_over", actor=actor, detail=_RESOLUTIONS[resolution] % {"alert": alert.kind})
+    record_event(
+        alert.instance, kind="alert_over", actor=actor, detail=_RESOLUTIONS[resolution](alert=Alert.Kind(alert.kind))
+    )
     emit(user_id=alert.instance.renter_id, kind="alert.resolved", payload=alert_payload(alert))
     touch_renter(alert.instance)
 
 
-_RESOLUTIONS: Final = {_OVER: details.ALERT_OVER, _RENTER: details.ALERT_SET_ASIDE, _ENDED: details.ALERT_ENDED}
+_RESOLUTIONS: Final[Mapping[str, type[AlertOver | AlertDismissed | AlertEnded]]] = {
+    _OVER: AlertOver,
+    _RENTER: AlertDismissed,
+    _ENDED: AlertEnded,
+}
 
 
-def _detail_of(facts: Mapping[str, Any]) -> str:
+def _detail_of(facts: Mapping[str, Any]) -> Message | None:
     if "why" in facts:
-        return str(facts["why"])
+        return of_row(read(facts.get("why_message")), facts["why"])
     if "xid" in facts:
-        title = english_of(xid_of(facts["xid"]).title)
-        return details.XID % {"number": facts["xid"], "gpu": facts["gpu"], "title": title}
+        return GpuError(number=facts["xid"], gpu=facts["gpu"])
     if "percent" in facts:
-        return details.USED % facts
+        return Used(percent=facts["percent"])
     if "most_pct" in facts:
-        return details.AT_MOST % {"percent": facts["most_pct"], "minutes": facts["minutes"]}
-    return details.MEMORY_LIMIT % {"size": facts["limit_mb"]} if "limit_mb" in facts else ""
+        return AtMost(percent=facts["most_pct"], minutes=facts["minutes"])
+    return MemoryLimit(size=facts["limit_mb"]) if "limit_mb" in facts else None

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from common.ids import public_id
+from common.message_words import english
+from common.messages import Message
 from instances.core.selectors import any_instance
 from instances.metering.meters import close_disk
 from instances.metering.reserved_terms import locked_with_wallets
@@ -27,7 +29,7 @@ _TROUBLE: Final[Mapping[str, str]] = {
 }
 
 
-def note_lost_data(instance: Instance, *, code: str, detail: str, at: datetime) -> None:
+def note_lost_data(instance: Instance, *, code: str, detail: Message | None, at: datetime) -> None:
     """Open an incident for data that the host does not find at a start.
 
     The meter of a lost data disk or volume is closed. Call it after the change to `failed`, in its transaction, with
@@ -35,14 +37,15 @@ def note_lost_data(instance: Instance, *, code: str, detail: str, at: datetime) 
     """
     if code not in KINDS:
         return
-    words = f"{instance.host.name}: {detail}"
+    why = english(detail)
+    words = f"{instance.host.name}: {why}"
     open_incident(kind=code, subject=public_id("inst", instance.pk), detail=words)
     if code == DATA_DISK and instance.data_disk_lost_at is None:
         close_disk(instance.pk, at=at)
         Instance.objects.filter(pk=instance.pk).update(data_disk_lost_at=at)
     if code == VOLUME:
-        for volume in _meant(instance, detail):
-            lose_volume(volume.pk, detail=detail, at=at)
+        for volume in _meant(instance, why):
+            lose_volume(volume.pk, detail=why, at=at)
 
 
 def found_disk(instance: Instance) -> dict[str, Any]:

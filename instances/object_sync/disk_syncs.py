@@ -11,7 +11,9 @@ from accounts.webhooks.outbox import emit
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from common.ids import public_id
-from instances.core.event_messages import SYNC_DOWN, SYNC_UP
+from common.message_words import told_failure
+from common.messages import Name
+from instances.core.event_messages import SyncDown, SyncUp, failure_of
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import HOST, RENTER, record_event, touch_renter
 from instances.models import Instance
@@ -38,8 +40,8 @@ def sync_disk(*, renter: User, instance_id: UUID, connection_id: UUID, wish: Wis
         connection = connection_of(renter.pk, connection_id)
         instance = _locked(renter, instance_id)
         begun = syncs.start_sync(owner_id=renter.pk, connection=connection, disk=disk_of(instance), wish=wish, origin=origin)
-        form = SYNC_UP if begun.direction == SyncDirection.UP else SYNC_DOWN
-        record_event(instance, kind="sync_asked", actor=RENTER, detail=form % {"connection": connection.name})
+        form = SyncUp if begun.direction == SyncDirection.UP else SyncDown
+        record_event(instance, kind="sync_asked", actor=RENTER, detail=form(connection=connection.name))
         touch_renter(instance)
     return begun
 
@@ -63,9 +65,9 @@ def conclude_sync(operation: "Operation") -> None:
     if sync.cause == SyncCause.ARCHIVE:
         follow_archive(instance, sync)
     elif sync.state == SyncState.FAILED:
-        record_event(instance, kind="sync_failed", actor=HOST, detail=f"{sync.connection_name}: {sync.failure_detail}")
+        record_event(instance, kind="sync_failed", actor=HOST, detail=failure_of(sync))
     else:
-        record_event(instance, kind="sync_done", actor=HOST, detail=sync.connection_name)
+        record_event(instance, kind="sync_done", actor=HOST, detail=Name(name=sync.connection_name))
     touch_renter(instance)
 
 
@@ -74,7 +76,7 @@ def tell_of_failure(sync: "Sync") -> None:
     _tell_programs(sync)
     if sync.subject_kind == SnapshotSource.DISK:
         instance = any_instance(sync.subject_id)
-        record_event(instance, kind="sync_failed", actor=HOST, detail=f"{sync.connection_name}: {sync.failure_detail}")
+        record_event(instance, kind="sync_failed", actor=HOST, detail=failure_of(sync))
         touch_renter(instance)
 
 
@@ -98,7 +100,7 @@ def _locked(renter: User, instance_id: UUID) -> Instance:
 def _tell_programs(sync: "Sync") -> None:
     prefix = "vol" if sync.subject_kind == SnapshotSource.VOLUME else "inst"
     done = sync.state == SyncState.DONE
-    failure = None if done else {"code": sync.failure_code, "detail": sync.failure_detail}
+    failure = None if done else told_failure(sync)
     payload = {
         "sync": public_id("sync", sync.pk),
         "of": public_id(prefix, sync.subject_id),

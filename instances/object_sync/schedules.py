@@ -13,6 +13,7 @@ from common import clock
 from common.db.transactions import joining, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove, wrong_field
 from instances.constants import SCHEDULE_TRIED
+from instances.core.money_messages import refusal
 from instances.core.selectors import instance_of
 from instances.models import Instance
 from instances.object_sync.disk_syncs import disk_of, sync_disk, tell_of_failure
@@ -187,7 +188,7 @@ def _give_up(schedule_id: UUID, now: datetime, error: DomainError) -> bool:
             wish=_wish(schedule),
             schedule=schedule,
             code=error.code,
-            detail=error.detail,
+            detail=refusal(error),
         )
         tell_of_failure(failed)
     return True

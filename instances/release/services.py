@@ -15,9 +15,12 @@ from billing.standing.selectors import announced_releases
 from common import clock
 from common.db.transactions import use_case
 from common.errors import StaleRow
+from common.messages import Message
 from instances.billing_mode.term_expiry import leave_terms
+from instances.constants import RETENTION
+from instances.core.event_messages import RetentionOver
 from instances.core.selectors import any_instance, instance_of
-from instances.core.transitions import RENTER, SYSTEM, check_lock, move_instance, retry_stale, touch_host
+from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, check_lock, move_instance, retry_stale, touch_host
 from instances.metering.meters import cap_use
 from instances.metering.reserved_terms import payee_of
 from instances.models import Instance
@@ -42,7 +45,7 @@ def release_instance(*, renter: User, instance_id: UUID) -> Instance:
         check_lock(instance)
         if "release" in instance.actions:
             check_not_restored(instance)
-            _release(instance, kind="release_asked", actor=RENTER, detail="")
+            _release(instance, kind="release_asked", actor=RENTER, detail=None)
         return instance
 
     with use_case():
@@ -68,14 +71,14 @@ def expire_instance(*, instance_id: UUID) -> bool:
                 return False
             if is_archive_wanted(instance):
                 give_up_archive(instance)
-            detail = "The data was kept for 30 days after the stop."
+            detail = RetentionOver(days=RETENTION.days)
             _release(instance, kind="retention_over", actor=SYSTEM, detail=detail)
     except StaleRow:
         return False
     return True
 
 
-def _release(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
+def _release(instance: Instance, *, kind: str, actor: str, detail: Message | None) -> None:
     if instance.billing_mode == RESERVED:
         lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
         leave_terms(instance, actor=actor)
@@ -92,7 +95,7 @@ def _release(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
         desired=Desired.GONE,
         stop_requested_at=instance.stop_requested_at or clock.now(),
         release_at=None,
-        progress="",
+        **NO_PROGRESS,
     )
     touch_host(instance)
 

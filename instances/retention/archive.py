@@ -13,8 +13,11 @@ from common import clock
 from common.db.transactions import joining, use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
+from common.message_words import told
+from common.messages import Name, of_row
 from instances.constants import ARCHIVE_AGAIN, ARCHIVE_TRIED
-from instances.core.event_messages import ARCHIVE_GIVEN_UP
+from instances.core.event_messages import ArchiveGivenUp, ArchiveUntried, failure_of
+from instances.core.money_messages import refusal
 from instances.core.selectors import any_instance, data_due, instance_of
 from instances.core.transitions import HOST, RENTER, SYSTEM, record_event, touch_renter
 from instances.models import ArchiveDefault, Instance
@@ -46,7 +49,7 @@ def set_archive(*, renter: User, instance_id: UUID, choice: str, connection_id: 
         Instance.objects.filter(pk=instance.pk).update(archive_choice=choice, archive_to=connection)
         instance.archive_choice, instance.archive_to = choice, connection
         where = connection.name if connection else choice
-        record_event(instance, kind="archive_set", actor=RENTER, detail=where)
+        record_event(instance, kind="archive_set", actor=RENTER, detail=Name(name=where))
         touch_renter(instance)
     return instance
 
@@ -88,11 +91,11 @@ def follow_archive(instance: Instance, sync: "Sync") -> None:
     """
     if sync.state == SyncState.DONE:
         Instance.objects.filter(pk=instance.pk).update(archived_at=sync.ended_at)
-        record_event(instance, kind="archived", actor=HOST, detail=_place_words(sync))
+        record_event(instance, kind="archived", actor=HOST, detail=Name(name=_place_words(sync)))
         _tell(instance, "instance.archived", sync)
         note_mail(sync, SyncMail.ARCHIVED)
         return
-    record_event(instance, kind="archive_failed", actor=HOST, detail=f"{sync.connection_name}: {sync.failure_detail}")
+    record_event(instance, kind="archive_failed", actor=HOST, detail=failure_of(sync))
     _tell(instance, "instance.archive_failed", sync)
     if _is_first_failure(instance):
         note_mail(sync, SyncMail.FAILED)
@@ -104,7 +107,8 @@ def give_up_archive(instance: Instance) -> None:
     Call it inside the use case that deletes the data.
     """
     last = last_archive(instance.pk)
-    detail = ARCHIVE_GIVEN_UP % {"days": ARCHIVE_TRIED.days, "why": last.failure_detail if last else "–"}
+    why, days = last and of_row(last.failure_message, last.failure_detail), ARCHIVE_TRIED.days
+    detail = ArchiveGivenUp(days=days, why=why) if why else ArchiveUntried(days=days)
     record_event(instance, kind="archive_given_up", actor=SYSTEM, detail=detail)
     if last is not None and last.ended_at is not None:
         _tell(instance, "instance.archive_failed", last, given_up=True)
@@ -140,7 +144,10 @@ def _order(instance_id: UUID, now: datetime) -> bool:
     )
     Instance.objects.filter(pk=instance.pk).update(archive_tried_at=now)
     record_event(
-        instance, kind="archive_begun", actor=SYSTEM, detail=f"{place.name}: {place.bucket}/{archive_folder(instance)}"
+        instance,
+        kind="archive_begun",
+        actor=SYSTEM,
+        detail=Name(name=f"{place.name}: {place.bucket}/{archive_folder(instance)}"),
     )
     touch_renter(instance)
     return True
@@ -161,7 +168,7 @@ def _put_off(instance_id: UUID, now: datetime, error: DomainError) -> None:
         if not is_archive_wanted(instance):
             return
         Instance.objects.filter(pk=instance_id).update(archive_tried_at=now)
-        record_event(instance, kind="archive_failed", actor=SYSTEM, detail=error.detail)
+        record_event(instance, kind="archive_failed", actor=SYSTEM, detail=refusal(error))
         touch_renter(instance)
 
 
@@ -193,7 +200,7 @@ def _tell(instance: Instance, kind: str, sync: "Sync", **more: Any) -> None:
         "name": instance.name,
         "sync": public_id("sync", sync.pk),
         "place": _place_words(sync),
-        "detail": sync.failure_detail,
+        **told(sync.failure_message, sync.failure_detail),
         "at": (sync.ended_at or clock.now()).isoformat(),
         **more,
     }

@@ -20,9 +20,10 @@ from billing.pricing.tariffs import Tariff
 from common import clock
 from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove, wrong_field
+from common.messages import Micros
 from common.money import format_money
 from instances.constants import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE
-from instances.core.event_messages import HELD
+from instances.core.money_messages import DataKept
 from instances.core.selectors import instance_of
 from instances.core.timer_selectors import kept_no_more, paid_time_begins
 from instances.core.transitions import RENTER, record_event, touch_renter
@@ -228,6 +229,6 @@ def _write_down(instance: Instance, price: KeepPrice) -> None:
         title=f"{instance.name}: data kept {price.days} days longer, up to {fee}",
         billing_mode=instance.billing_mode,
     )
-    detail = HELD % {"days": price.days, "fee": fee, "at": clock.minute(price.until)}
+    detail = DataKept(days=price.days, fee=Micros(price.fee_micros), at=price.until)
     record_event(instance, kind="data_kept", actor=RENTER, detail=detail)
     touch_renter(instance)

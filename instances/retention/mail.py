@@ -10,8 +10,9 @@ from django.utils.translation import override
 
 from accounts.mail.outbox import queue_mail
 from common.db.transactions import use_case
-from common.host_words import host_words_in_mail
 from common.ids import public_id
+from common.message_words import in_mail
+from common.messages import of_row
 from storage.object_sync.selectors import syncs_to_mail
 from storage.object_sync.syncs import mark_mailed
 from storage.states import SyncMail
@@ -32,7 +33,7 @@ def mail_words(sync: "Sync") -> tuple[str, str]:
         "place": sync.connection_name,
         "folder": sync.folder,
         "files": sync.copied_files + sync.same_files,
-        "why": f"{host_words_in_mail(sync.failure_detail)}.",
+        "why": f"{_why(sync)}.",
     }
     if sync.mail == SyncMail.ARCHIVED:
         return _("%(name)s was archived") % told, _(
@@ -64,3 +65,8 @@ def _queue(sync: "Sync", now: datetime) -> bool:
             key=f"sync:{sync.pk.hex}:{sync.mail}",
         )
     return True
+
+
+def _why(sync: "Sync") -> str:
+    why = of_row(sync.failure_message, sync.failure_detail)
+    return in_mail(why).rstrip(".") if why else "–"

@@ -12,8 +12,9 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove, wrong_field
+from common.messages import Message, Parts
 from instances.constants import IDLE_MINUTES, TIMER_LONGEST, WEEKLY_AT_MOST
-from instances.core import event_messages as details
+from instances.core.event_messages import NoSchedule, ReleaseAt, StopAt, StopIdle, Weekly
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_renter
 from instances.models import Instance
@@ -168,14 +169,17 @@ def _write_down(instance: Instance, new: set[str]) -> None:
         record_event(instance, kind="schedule_set", actor=RENTER, detail=_summary(instance))
 
 
-def _summary(instance: Instance) -> str:
-    parts = [
-        instance.timed_stop_at and details.STOP_AT % {"at": clock.minute(instance.timed_stop_at)},
-        instance.timed_release_at and details.RELEASE_AT % {"at": clock.minute(instance.timed_release_at)},
-        instance.weekly and details.WEEKLY % {"count": len(instance.weekly), "zone": instance.time_zone},
-        instance.idle_minutes and details.STOP_IDLE % {"percent": instance.idle_below_pct, "minutes": instance.idle_minutes},
-    ]
-    return details.JOINT.join(part for part in parts if part) or details.NOTHING_SCHEDULED
+def _summary(instance: Instance) -> Message:
+    parts: list[Message] = []
+    if instance.timed_stop_at:
+        parts.append(StopAt(at=instance.timed_stop_at))
+    if instance.timed_release_at:
+        parts.append(ReleaseAt(at=instance.timed_release_at))
+    if instance.weekly:
+        parts.append(Weekly(count=len(instance.weekly), zone=instance.time_zone))
+    if instance.idle_minutes:
+        parts.append(StopIdle(percent=instance.idle_below_pct or 0, minutes=instance.idle_minutes))
+    return Parts(parts=tuple(parts)) if parts else NoSchedule()
 
 
 def rename_instance(*, renter: User, instance_id: UUID, name: str) -> Instance:

@@ -6,11 +6,12 @@ from typing import Final
 from uuid import UUID
 
 from accounts.webhooks.outbox import emit
-from common import clock
 from common.db.transactions import joining, use_case
 from common.errors import Busy, DomainError, StaleRow
 from common.ids import public_id
 from instances.constants import LINE_LONGEST, SCHEDULE_TRIED
+from instances.core.event_messages import At, LineLeft, WasIdle
+from instances.core.money_messages import refusal
 from instances.core.selectors import any_instance
 from instances.core.timer_selectors import idle_instances, timers_due
 from instances.core.transitions import SYSTEM, record_event, touch_renter
@@ -57,7 +58,7 @@ def stop_idle(*, now: datetime) -> int:
 def end_long_waits(*, now: datetime) -> int:
     """Stop instances that have waited for GPUs too long and release their holds; return how many."""
     holders = waiting_longer_than(before=now - LINE_LONGEST)
-    detail = f"No GPUs were free for {LINE_LONGEST.days} days. The money that was held is free again; the data is kept."
+    detail = LineLeft(days=LINE_LONGEST.days)
     return sum(halt_instance(instance_id=holder, kind="line_left", detail=detail) for holder in holders)
 
 
@@ -112,7 +113,7 @@ def _start(instance: Instance, at: datetime) -> None:
     asked = instance.stop_requested_at
     if "start" not in instance.actions or (asked is not None and asked > at):
         return
-    record_event(instance, kind="weekly_start", actor=SYSTEM, detail=_at(at))
+    record_event(instance, kind="weekly_start", actor=SYSTEM, detail=At(at=at))
     started = start_instance(renter=instance.renter, instance_id=instance.pk, wait=True)
     _tell(started, "start", at)
 
@@ -120,7 +121,7 @@ def _start(instance: Instance, at: datetime) -> None:
 def _stop(instance: Instance, kind: str, at: datetime) -> None:
     if instance.started_at is not None and instance.started_at > at:
         return
-    if halt_instance(instance_id=instance.pk, kind=kind, detail=_at(at)):
+    if halt_instance(instance_id=instance.pk, kind=kind, detail=At(at=at)):
         _tell(instance, "stop", at)
 
 
@@ -130,7 +131,7 @@ def _release(instance: Instance) -> None:
         record_event(instance, kind="timed_release_locked", actor=SYSTEM)
         touch_renter(instance)
         return
-    record_event(instance, kind="timed_release", actor=SYSTEM, detail=_at(instance.timed_release_at))
+    record_event(instance, kind="timed_release", actor=SYSTEM, detail=At(at=instance.timed_release_at))
     release_instance(renter=instance.renter, instance_id=instance.pk)
     _tell(instance, "release", instance.timed_release_at)
 
@@ -161,7 +162,7 @@ def _give_up(instance_id: UUID, now: datetime, error: DomainError) -> bool:
         due_at = instance.due_at
         if due_at is None or (isinstance(error, _RETRIED) and now - due_at < SCHEDULE_TRIED):
             return False
-        record_event(instance, kind="schedule_failed", actor=SYSTEM, detail=error.detail)
+        record_event(instance, kind="schedule_failed", actor=SYSTEM, detail=refusal(error))
         _tell(instance, "failed", due_at, code=error.code, detail=error.detail)
         _advance(instance, due_at, now)
         touch_renter(instance)
@@ -170,7 +171,7 @@ def _give_up(instance_id: UUID, now: datetime, error: DomainError) -> bool:
 
 def _stop_idle(instance_id: UUID, now: datetime) -> bool:
     instance = any_instance(instance_id)
-    detail = f"Its GPUs did less than {instance.idle_below_pct} % for {instance.idle_minutes} minutes, and nobody was in it."
+    detail = WasIdle(percent=instance.idle_below_pct or 0, minutes=instance.idle_minutes or 0)
     still = instance_id in idle_instances(now) if instance.state == InstanceState.RUNNING else False
     if not still or not halt_instance(instance_id=instance_id, kind="idle_stop", detail=detail):
         return False
@@ -183,7 +184,3 @@ def _tell(instance: Instance, action: str, at: datetime, **facts: str) -> None:
     """Emit the webhook event."""
     told = {"instance": public_id("inst", instance.pk), "name": instance.name, "action": action, "at": at.isoformat()}
     emit(user_id=instance.renter_id, kind="instance.schedule", payload={**told, **facts})
-
-
-def _at(moment: datetime) -> str:
-    return f"{clock.minute(moment)} UTC"

@@ -10,7 +10,9 @@ from billing.metering.meters import raise_most
 from common import clock
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, StaleRow, UnlawfulMove
+from common.messages import Micros
 from common.money import format_money
+from instances.core.money_messages import BidChanged
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, retry_stale, touch_renter
 from instances.metering.meters import hold_for_use
@@ -122,7 +124,7 @@ def _change(instance: Instance, bid: SpotBid, max_price_micros: int) -> None:
     if not same.update(**changed):
         raise StaleRow("The bid changed meanwhile.")
     Instance.objects.filter(pk=instance.pk).update(spot_max_micros=max_price_micros)
-    detail = f"{format_money(before)} → {format_money(max_price_micros)} per GPU and hour"
+    detail = BidChanged(before=Micros(before), after=Micros(max_price_micros))
     record_event(instance, kind="bid_changed", actor=RENTER, detail=detail)
     touch_renter(instance)
     hint_tick(bid.offer_id)

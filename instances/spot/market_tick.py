@@ -14,7 +14,7 @@ from common.db.prepared import Prepared
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from instances.constants import SPOT_RUN_AT_LEAST, SWEEP_BATCH
-from instances.core.event_messages import SILENT_HOST
+from instances.core.money_messages import SilentHost
 from instances.core.transitions import touch_renter
 from instances.models import Instance, SpotBid
 from instances.spot.bids import barred_bids, bids_with_money, standing_bids
@@ -141,7 +141,7 @@ def _lapse(bids: Sequence[SpotBid]) -> None:
     """
     for bid in bids:
         if bid.state == BidState.NOTICE:
-            take_back_notice(bid, detail=SILENT_HOST)
+            take_back_notice(bid, detail=SilentHost())
 
 
 def _tell(bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:

@@ -12,9 +12,10 @@ from common.db.prepared import Prepared
 from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.jobs import enqueue
+from common.messages import Message, Second
 from instances.constants import SPOT_NOTICE, SPOT_REST
-from instances.core.event_messages import BID_UNPAID, NOTICE, OUTBID
-from instances.core.transitions import SYSTEM, move_instance, record_event, touch_host, touch_renter
+from instances.core.money_messages import BidUnpaid, Interruption, Outbid, refusal
+from instances.core.transitions import NO_PROGRESS, SYSTEM, move_instance, record_event, touch_host, touch_renter
 from instances.core.webhook_events import tell_of_notice
 from instances.metering.meters import cap_use, hold_for_use
 from instances.models import SpotBid
@@ -45,13 +46,12 @@ def give_notice(bid: SpotBid, now: datetime) -> None:
     """Give notice, and inform container, page and renter; the rent goes on until the notice is over."""
     yields_at = now + SPOT_NOTICE
     move_bid(bid, BidState.NOTICE, notice_at=now, yields_at=yields_at, mailed_at=None)
-    detail = NOTICE % {"at": f"{yields_at:%Y-%m-%d %H:%M:%S}"}
-    _tell(bid, kind="preempt_notice", detail=detail)
+    _tell(bid, kind="preempt_notice", detail=Interruption(at=Second(yields_at)))
     tell_of_notice(bid.instance, stops_at=f"{yields_at:%Y-%m-%dT%H:%M:%SZ}")
     enqueue("instances.queue_notice_mails")
 
 
-def take_back_notice(bid: SpotBid, *, detail: str = "") -> None:
+def take_back_notice(bid: SpotBid, *, detail: Message | None = None) -> None:
     """Withdraw a notice, because the bid wins again or its host is silent."""
     move_bid(bid, BidState.HOLDING, notice_at=None, yields_at=None)
     _tell(bid, kind="preempt_taken_back", detail=detail)
@@ -72,10 +72,10 @@ def begin_yield(bid: SpotBid) -> bool:
                 InstanceState.STOPPING,
                 kind="preempted",
                 actor=SYSTEM,
-                detail=OUTBID,
+                detail=Outbid(),
                 desired=Desired.STOPPED,
                 stop_requested_at=now,
-                progress="",
+                **NO_PROGRESS,
             )
             touch_host(bid.instance)
     except (StaleRow, UnlawfulMove):
@@ -114,12 +114,12 @@ def _wait_again(bid: SpotBid) -> None:
                 release_at=None,
             )
     except InsufficientFunds as error:
-        _try_end(bid, kind="bid_ended", detail=BID_UNPAID % {"why": error.detail})
+        _try_end(bid, kind="bid_ended", detail=BidUnpaid(why=refusal(error)))
     except (StaleRow, UnlawfulMove):
         return
 
 
-def _try_end(bid: SpotBid, *, kind: str = "", detail: str = "") -> None:
+def _try_end(bid: SpotBid, *, kind: str = "", detail: Message | None = None) -> None:
     try:
         with use_case():
             end_bid(bid)
@@ -130,7 +130,7 @@ def _try_end(bid: SpotBid, *, kind: str = "", detail: str = "") -> None:
         return
 
 
-def _tell(bid: SpotBid, *, kind: str, detail: str) -> None:
+def _tell(bid: SpotBid, *, kind: str, detail: Message | None) -> None:
     record_event(bid.instance, kind=kind, actor=SYSTEM, detail=detail)
     touch_renter(bid.instance)
     touch_host(bid.instance)

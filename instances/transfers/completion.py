@@ -11,12 +11,15 @@ from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
+from common.message_words import columns
+from common.messages import Message, Name, of_row
 from common.transitions import move
 from instances.constants import HOST_WRITTEN_OFF, RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import (
     BEGINS_ANEW,
+    NO_PROGRESS,
     RENTER,
     SYSTEM,
     check_action,
@@ -73,7 +76,7 @@ def cancel_move(*, renter: User, instance_id: UUID) -> Instance:
         row = found and Move.objects.select_for_update(no_key=True).filter(pk=found.pk, state=MoveState.COPYING).first()
         if not row:
             raise UnlawfulMove("Its copying has just ended.", actions=instance.actions)
-        _give_up(row, code=CANCELLED, detail="", actor=RENTER)
+        _give_up(row, code=CANCELLED, detail=None, actor=RENTER)
     return instance_of(renter, instance_id)
 
 
@@ -119,14 +122,14 @@ def _judge(row: Move) -> bool:
     """
     operations = list(operations_of(row.pk))
     if row.to_host.state == HostState.RETIRED:
-        _give_up(row, code=HOST_WRITTEN_OFF, detail="", actor=SYSTEM)
+        _give_up(row, code=HOST_WRITTEN_OFF, detail=None, actor=SYSTEM)
         return True
     if any(each.kind in ARRIVING and each.state == OperationState.DONE for each in operations):
         _hand_over(row)
         return True
     broken = next((each for each in operations if each.state in _ENDED), None)
     if broken is not None:
-        _give_up(row, code=broken.failure_code, detail=broken.detail, actor=SYSTEM)
+        _give_up(row, code=broken.failure_code, detail=broken.says, actor=SYSTEM)
     return broken is not None
 
 
@@ -145,8 +148,10 @@ def _begin_clone(row: Move) -> None:
     now = clock.now()
     target, source = _whole(row.target_id), _whole(row.source_id)
     open_disk(target, at=now, payee_id=payee_of(target))
-    move_instance(target, InstanceState.REQUESTED, kind="cloned", actor=SYSTEM, progress="")
-    move_instance(source, InstanceState.STOPPED, kind="clone_made", actor=SYSTEM, detail=target.name, progress="")
+    move_instance(target, InstanceState.REQUESTED, kind="cloned", actor=SYSTEM, **NO_PROGRESS)
+    move_instance(
+        source, InstanceState.STOPPED, kind="clone_made", actor=SYSTEM, detail=Name(name=target.name), **NO_PROGRESS
+    )
     _move(row, MoveState.DONE, reason="copied", switched_at=now, ended_at=now)
     touch_to_run(target)
     touch_host(source)
@@ -179,7 +184,7 @@ def _follow_start(row: Move) -> bool:
     if began or instance.state in ENDING:
         _move(row, MoveState.CLEARING, reason="running")
         if began:
-            record_event(instance, kind="move_done", actor=SYSTEM, detail=row.to_host.name)
+            record_event(instance, kind="move_done", actor=SYSTEM, detail=Name(name=row.to_host.name))
         _touch_hosts(row)
         return True
     if instance.state == InstanceState.FAILED and instance.is_let_go:
@@ -200,7 +205,7 @@ def _take_back(row: Move, instance: Instance) -> None:
     now = clock.now()
     close_disk(instance.pk, at=now)
     kept = {"run_generation": instance.run_generation, "fence": instance.fence}
-    code, detail = instance.failure_code, instance.failure_detail
+    code, detail = instance.failure_code, of_row(instance.failure_message, instance.failure_detail)
     move_instance(
         instance,
         InstanceState.STOPPED,
@@ -210,19 +215,18 @@ def _take_back(row: Move, instance: Instance) -> None:
         stopped_at=now,
         release_at=now + RETENTION,
         failure_code="",
-        failure_detail="",
         fault_of="",
         data_disk_lost_at=None,
-        **(_columns(row.before) | kept),
+        **(_columns(row.before) | kept | columns("failure_detail", None)),
     )
-    _move(row, MoveState.UNDOING, reason=code, failure_code=code, failure_detail=detail)
+    _move(row, MoveState.UNDOING, reason=code, failure_code=code, **columns("failure_detail", detail))
     _touch_hosts(row)
 
 
 # It could not be copied.
 
 
-def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
+def _give_up(row: Move, *, code: str, detail: Message | None, actor: str) -> None:
     """End a transfer that failed or was cancelled: nothing is charged, money and GPUs are free again.
 
     What the target's host has of it is removed.
@@ -233,13 +237,13 @@ def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
         hint_waiting()
         hint_freed(row.to_offer_id)
     source = any_instance(row.source_id)
-    failure = {"failure_code": code[:40], "failure_detail": detail[:300]}
+    failure = {"failure_code": code[:40], **columns("failure_detail", detail)}
     word = "cancelled" if code == CANCELLED else "failed"
     if row.kind == MoveKind.CLONE:
         close_disk(row.target_id)
         target = any_instance(row.target_id)
         now = clock.now()
-        ends = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, "progress": "", **failure}
+        ends = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, **NO_PROGRESS, **failure}
         move_instance(target, InstanceState.RELEASING, kind=f"clone_{word}", actor=actor, detail=detail, **ends)
         touch_host(target)
         ended = MoveState.CANCELLED if code == CANCELLED else MoveState.FAILED
@@ -249,7 +253,7 @@ def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
         Move.objects.filter(pk=row.pk).update(after=row.after)
         _move(row, MoveState.UNDOING, reason=code, **failure)
     kind = f"{'clone' if row.kind == MoveKind.CLONE else 'move'}_{word}"
-    move_instance(source, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, progress="")
+    move_instance(source, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, **NO_PROGRESS)
     _touch_hosts(row)
 
 

@@ -8,6 +8,7 @@ from django.db.models import F, Q, QuerySet
 
 from accounts.models import User
 from common.db.prepared import Prepared
+from common.messages import Message
 from instances.constants import SWEEP_BATCH
 from instances.core.selectors import DesiredRow, Holding, desired_instances
 from instances.core.write_off_selectors import left_over_rows
@@ -25,6 +26,7 @@ class Progress:
     done_bytes: int
     total_bytes: int
     detail: str
+    message: Message | None = None
 
     @property
     def percent(self) -> int:
@@ -51,7 +53,7 @@ def progress_of(move: Move) -> Progress:
     told = [row for row in rows if row.kind in ARRIVING and row.total_bytes] or [row for row in rows if row.detail] or rows
     if not told:
         return Progress(0, 0, "")
-    return Progress(told[0].done_bytes, told[0].total_bytes, told[0].detail)
+    return Progress(told[0].done_bytes, told[0].total_bytes, told[0].detail, told[0].message)
 
 
 def outcome_of(move: Move) -> dict[str, str]:

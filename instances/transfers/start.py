@@ -16,6 +16,8 @@ from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
 from common.db.transactions import use_case
 from common.errors import InvalidInput, UnlawfulMove, wrong_field
+from common.message_words import columns
+from common.messages import Change, Name
 from common.money import format_money
 from instances.access.guards import check_list_kept
 from instances.constants import DEADLINES, MOVE_WITHIN
@@ -97,12 +99,11 @@ def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_dis
         target.gpu_uuids, target.cpu_millis, target.ram_mb = list(leased.gpu_uuids), leased.cpu_millis, leased.ram_mb
         target.ports = _ports(quote, target.pk, container_ports(quote.image))
         target.save(force_insert=True)
-        InstanceEvent.objects.create(
-            instance=target, kind="cloned_from", to_state=target.state, detail=source.name, actor=RENTER
-        )
+        origin = columns("detail", Name(name=source.name))
+        InstanceEvent.objects.create(instance=target, kind="cloned_from", to_state=target.state, actor=RENTER, **origin)
         _record(target, quote, kind="rent", key=f"rent:{target.pk.hex}")
         row = _begin(MoveKind.CLONE, source, target, quote, leased, carries_disk=carries_disk)
-        move_instance(source, InstanceState.COPYING, kind="clone_asked", actor=RENTER, detail=target.name)
+        move_instance(source, InstanceState.COPYING, kind="clone_asked", actor=RENTER, detail=Name(name=target.name))
         _ask(row, source, number=0)
     return target
 
@@ -133,7 +134,7 @@ def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Ins
             },
         )
         row.save(update_fields=["before", "after"])
-        detail = f"{instance.host.name} → {quote.offer.host.name}"
+        detail = Change(before=instance.host.name, after=quote.offer.host.name)
         move_instance(instance, InstanceState.COPYING, kind="move_asked", actor=RENTER, detail=detail)
         _ask(row, instance, number=instance.run_generation)
     return instance

@@ -9,6 +9,7 @@ from django.db.models import F
 from accounts.models import User
 from common.db.transactions import use_case
 from common.errors import NotFound, UnlawfulMove
+from common.messages import Name
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
 from instances.models import Instance
@@ -136,7 +137,7 @@ def snapshot_disk(*, renter: User, instance_id: UUID, name: str = "") -> "Snapsh
             size_gb=instance.data_disk_gb,
             name=name,
         )
-        record_event(instance, kind="snapshot_asked", actor=RENTER, detail=snapshot.name)
+        record_event(instance, kind="snapshot_asked", actor=RENTER, detail=Name(name=snapshot.name))
         touch_renter(instance)
     return snapshot
 
@@ -187,6 +188,6 @@ def _locked_at_rest(renter: User, instance_id: UUID) -> Instance:
 
 
 def _tell(instance: Instance, kind: str, name: str) -> None:
-    record_event(instance, kind=kind, actor=RENTER, detail=name)
+    record_event(instance, kind=kind, actor=RENTER, detail=Name(name=name))
     touch_host(instance)
     touch_renter(instance)

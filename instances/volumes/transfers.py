@@ -13,10 +13,12 @@ from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.jobs import enqueue
+from common.message_words import columns
+from common.messages import Message, Name, of_row
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.stream_tickets import pair_ticket
-from instances.core.transitions import RENTER, SYSTEM, move_instance, record_event, touch_host, touch_to_run
+from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, move_instance, record_event, touch_host, touch_to_run
 from instances.metering.meters import close_disk, close_use, open_disk
 from instances.metering.reserved_terms import payee_of
 from instances.models import Instance
@@ -40,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 _MODES: Final = (HOURLY, TIERED)
 _BROKEN: Final = (VolumeMoveState.UNDOING, VolumeMoveState.FAILED, VolumeMoveState.CANCELLED)
-_NOTHING: Final[dict[str, Any]] = {"failure_code": "", "failure_detail": "", "progress": ""}
+_NOTHING: Final[dict[str, Any]] = {"failure_code": "", **columns("failure_detail", None), **NO_PROGRESS}
 
 
 def move_volume_to_host(
@@ -92,7 +94,7 @@ def bring_volumes(instance: Instance, coming: Sequence["Volume"]) -> None:
     for volume in coming:
         orders.begin_move(volume, storage_host(instance.host_id), ticket=_ticket, waits_for=instance.pk)
         attach_arriving(holder=instance.pk, host_id=instance.host_id, volume=volume)
-        record_event(instance, kind="volume_coming", actor=RENTER, detail=volume.name)
+        record_event(instance, kind="volume_coming", actor=RENTER, detail=Name(name=volume.name))
 
 
 def conclude_carry(operation: "Operation") -> None:
@@ -120,7 +122,7 @@ def cancel_bringing(instance: Instance, *, actor: str = RENTER) -> bool:
     close_use(instance.pk)
     if not ends.cancel_waited_for(holder=instance.pk):
         return False
-    _give_up(instance, code=ends.CANCELLED, detail="", actor=actor)
+    _give_up(instance, code=ends.CANCELLED, detail=None, actor=actor)
     return True
 
 
@@ -146,27 +148,28 @@ def _look(holder: UUID) -> bool:
     if broken is not None:
         close_use(instance.pk)
         ends.cancel_waited_for(holder=holder)
-        _give_up(instance, code=broken.failure_code, detail=broken.failure_detail, actor=SYSTEM)
+        why = of_row(broken.failure_message, broken.failure_detail)
+        _give_up(instance, code=broken.failure_code, detail=why, actor=SYSTEM)
     elif all(row.switched_at is not None for row in rows):
-        _run(instance, ", ".join(row.source.name for row in rows))
+        _run(instance, Name(name=", ".join(row.source.name for row in rows)))
     else:
         return False
     return True
 
 
-def _run(instance: Instance, names: str) -> None:
+def _run(instance: Instance, names: Message) -> None:
     """Start an instance whose volumes have arrived: a new one as requested, a stopped one as starting."""
     open_disk(instance, at=clock.now(), payee_id=payee_of(instance))
     if _is_new(instance):
-        move_instance(instance, InstanceState.REQUESTED, kind="volume_arrived", actor=SYSTEM, detail=names, progress="")
+        move_instance(instance, InstanceState.REQUESTED, kind="volume_arrived", actor=SYSTEM, detail=names, **NO_PROGRESS)
     else:
-        begun = {"run_generation": instance.run_generation + 1, "progress": "", "retention_left": None}
+        begun = {"run_generation": instance.run_generation + 1, "retention_left": None, **NO_PROGRESS}
         move_instance(instance, InstanceState.STARTING, kind="volume_arrived", actor=SYSTEM, detail=names, **begun)
     ends.forget_waiting(holder=instance.pk)
     touch_to_run(instance)
 
 
-def _give_up(instance: Instance, *, code: str, detail: str, actor: str) -> None:
+def _give_up(instance: Instance, *, code: str, detail: Message | None, actor: str) -> None:
     """Undo a rent or start whose volumes do not come; nothing is charged, money and GPUs are free again.
 
     The wallets are locked already.
@@ -178,8 +181,8 @@ def _give_up(instance: Instance, *, code: str, detail: str, actor: str) -> None:
     kind = "volume_cancelled" if code == ends.CANCELLED else "volume_not_moved"
     if _is_new(instance):
         close_disk(instance.pk)
-        failure = {"failure_code": code[:40], "failure_detail": detail[:300]}
-        gone = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, "progress": "", **failure}
+        failure = {"failure_code": code[:40], **columns("failure_detail", detail)}
+        gone = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, **NO_PROGRESS, **failure}
         move_instance(instance, InstanceState.RELEASING, kind=kind, actor=actor, detail=detail, **gone)
     else:
         kept = RETENTION if instance.retention_left is None else instance.retention_left

@@ -20,6 +20,7 @@ from common.db.transactions import joining, only_one, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove
 from common.ids import public_id
 from common.jobs import enqueue
+from common.messages import Name
 from common.transitions import move
 from instances.constants import WATCH_KEPT, WATCHES_AT_MOST
 from instances.core.capacity_hints import someone_waits
@@ -244,7 +245,7 @@ def _rent_for(watch: Watch, offer: dict[str, Any]) -> None:
         )
         _check_bargain(watch, quote, offer)
         instance = rent_instance(renter=watch.user, quote_id=quote.pk, name=watch.name, ssh_key_ids=watch.ssh_key_ids)
-        record_event(instance, kind="rented_from_wait_list", actor=SYSTEM, detail=watch.line)
+        record_event(instance, kind="rented_from_wait_list", actor=SYSTEM, detail=Name(name=watch.line))
         _end(watch, WatchState.RENTED, instance_id=instance.pk, offer_id=offer["id"])
 
 

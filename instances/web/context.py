@@ -15,6 +15,7 @@ from billing.ledger.selectors import wallet_of
 from billing.metering.costs import Cost
 from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
+from common.messages import Message
 from instances.constants import ARCHIVE_TRIED, RETENTION
 from instances.core.selectors import events_of, instance_of, instances_of
 from instances.metering.costs import Bill, bills_of
@@ -91,6 +92,7 @@ class EventRow:
     at: datetime
     words: str | Promise
     detail: str
+    message: Message | None
     to_state: str
 
 
@@ -224,4 +226,4 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
 
 def _event_row(event: InstanceEvent) -> EventRow:
     words = EVENT_WORDS.get(event.kind, event.kind.replace("_", " "))
-    return EventRow(at=event.at, words=words, detail=event.detail, to_state=event.to_state)
+    return EventRow(at=event.at, words=words, detail=event.detail, message=event.message, to_state=event.to_state)

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from billing.pricing.estimates import MODES
 from common.http.fields import AmountText, NameText
+from common.http.message_schema import MessageOut
 from instances.web.lifecycle.serializers import InstanceReimage, InstanceSetback
 from instances.web.metering.serializers import InstanceBilling
 from instances.web.schedules.serializers import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch
@@ -233,6 +234,7 @@ class InstanceFailure(serializers.Serializer[Any]):
 
     code = Text()
     detail = Text(allow_blank=True)
+    message = MessageOut(allow_null=True)
     fault_of = serializers.ChoiceField(choices=["renter", "host", "platform", "nobody"])
 
 
@@ -245,6 +247,7 @@ class InstanceOut(serializers.Serializer[Any]):
     desired = Text()
     actions = serializers.ListField(child=Text(), help_text="What can be asked for now")
     progress = Text(allow_blank=True)
+    progress_message = MessageOut(allow_null=True)
     host = InstanceHost()
     offer = Text()
     gpu = InstanceGpuModel()
@@ -281,6 +284,7 @@ class EventOut(serializers.Serializer[Any]):
     from_state = Text(allow_null=True)
     to_state = Text(allow_null=True)
     detail = Text(allow_blank=True)
+    message = MessageOut(allow_null=True)
     actor = Text()
     at = Time()
 

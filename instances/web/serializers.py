@@ -14,6 +14,8 @@ from billing.pricing.estimates import HOURLY, TIERED
 from billing.statements.selectors import StatementLine
 from common.addresses import in_url
 from common.ids import public_id
+from common.message_words import english, told
+from common.messages import stored
 from common.money import format_money
 from instances.constants import CPU_RUN_MICROS_PER_HOUR, JUPYTER_PORT, SSH_PORT, SSH_USER, TENSORBOARD_PORT
 from instances.core.endpoints import extra_ports, is_reachable, ports_pending, public_address
@@ -46,7 +48,8 @@ def instance_shape(instance: Instance, bill: Bill, now: datetime, *, opens: bool
         "state": instance.state,
         "desired": instance.desired,
         "actions": instance.actions,
-        "progress": instance.progress,
+        "progress": english(instance.progress_message) or instance.progress,
+        "progress_message": stored(instance.progress_message),
         "host": _host(instance),
         "offer": public_id(OFFER_PREFIX, instance.offer_id),
         "gpu": {"model": model.name, "slug": model.slug, "count": instance.gpu_count},
@@ -232,7 +235,7 @@ def event_shape(event: InstanceEvent) -> Shape:
         "kind": event.kind,
         "from_state": event.from_state or None,
         "to_state": event.to_state or None,
-        "detail": event.detail,
+        **told(event.message, event.detail),
         "actor": event.actor,
         "at": event.at,
     }
@@ -305,4 +308,5 @@ def _host(instance: Instance) -> Shape:
 def _failure(instance: Instance) -> Shape | None:
     if not instance.failure_code:
         return None
-    return {"code": instance.failure_code, "detail": instance.failure_detail, "fault_of": instance.fault_of}
+    said = told(instance.failure_message, instance.failure_detail)
+    return {"code": instance.failure_code, **said, "fault_of": instance.fault_of}

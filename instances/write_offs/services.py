@@ -14,11 +14,12 @@ from common import clock
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
+from common.message_words import columns
 from instances.billing_mode.term_expiry import drop_terms
 from instances.constants import HOST_WRITTEN_OFF
-from instances.core.event_messages import WRITTEN_OFF
+from instances.core.event_messages import WrittenOff
 from instances.core.host_ports import free_ports
-from instances.core.transitions import SYSTEM, move_instance
+from instances.core.transitions import NO_PROGRESS, SYSTEM, move_instance
 from instances.core.write_off_selectors import has_instances, instances_to_end
 from instances.host_reports.operation_results import conclude_operations
 from instances.lifecycle.host_faults import note_host_fault, tell_given_back
@@ -100,14 +101,15 @@ def _end_one(instance: Instance, since: datetime) -> bool:
         return False
     given_back = _settle(instance, since, now)
     release_leases(holder=instance.pk, reason=REASON)
+    told = WrittenOff(at=since)
     fault: dict[str, Any] = {
         "failure_code": HOST_WRITTEN_OFF,
-        "failure_detail": words_of(since)[:300],
+        **columns("failure_detail", told),
         "fault_of": FaultOf.HOST,
     }
     if INSTANCE_MACHINE.allows(instance.state, InstanceState.FAILED):
-        failed: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, "progress": "", **fault}
-        move_instance(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, detail=words_of(since), **failed)
+        failed: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, **NO_PROGRESS, **fault}
+        move_instance(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, detail=told, **failed)
     tell_given_back(instance, given_back)
     if instance.state not in ENDING:
         gone: dict[str, Any] = {
@@ -117,14 +119,10 @@ def _end_one(instance: Instance, since: datetime) -> bool:
         }
         move_instance(instance, InstanceState.RELEASING, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **gone, **fault)
     over: dict[str, Any] = {"released_at": now, "release_at": None, "holds_gpus": False, **fault}
-    move_instance(instance, InstanceState.GONE, kind="written_off", actor=SYSTEM, detail=words_of(since), **over)
+    move_instance(instance, InstanceState.GONE, kind="written_off", actor=SYSTEM, detail=told, **over)
     free_ports(instance_id=instance.pk)
     queue_renter_mail(instance, since=since)
     return True
-
-
-def words_of(since: datetime) -> str:
-    return WRITTEN_OFF % {"at": clock.minute(since)}
 
 
 def _fail_on_its_new_host(instance: Instance, now: datetime) -> bool:
@@ -136,8 +134,8 @@ def _fail_on_its_new_host(instance: Instance, now: datetime) -> bool:
         return False
     close_use_of(instance, host_failed=True)
     release_leases(holder=instance.pk, reason=REASON)
-    fault = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": "", "fault_of": FaultOf.HOST}
-    ended: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, "progress": "", **fault}
+    fault = {"failure_code": HOST_WRITTEN_OFF, "fault_of": FaultOf.HOST, **columns("failure_detail", None)}
+    ended: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, **NO_PROGRESS, **fault}
     move_instance(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **ended)
     return False
 

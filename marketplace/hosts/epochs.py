@@ -13,6 +13,7 @@ from django.db.models import Max
 from common import change_counters, clock
 from common.errors import wrong_field
 from common.ids import public_id
+from common.messages import Name
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.hosts.incidents import extend_incident
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -58,7 +59,7 @@ def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
     """Record, inside a use case, that the host has reported what it holds, and open it for rents again."""
     host = lock_host(host_id)
     Host.objects.filter(pk=host_id).update(awaits_epoch=False)
-    record_event(host_id=host_id, kind="epoch_agreed", detail="", actor=AGENT)
+    record_event(host_id=host_id, kind="epoch_agreed", actor=AGENT)
     refresh_offers_of_host(host_id=host_id)
     told = [line[:_FINDING_CHARS] for line in findings[:_MOST_FINDINGS]]
     if len(findings) > len(told):
@@ -94,7 +95,7 @@ def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:
     begun = own.filter(uuid__in=held, quarantined=False).update(quarantined=True)
     ended = own.exclude(uuid__in=held).filter(quarantined=True).update(quarantined=False)
     if begun or ended:
-        record_event(host_id=host_id, kind="gpus_quarantined", detail=", ".join(sorted(held)), actor=AGENT)
+        record_event(host_id=host_id, kind="gpus_quarantined", detail=Name(name=", ".join(sorted(held))), actor=AGENT)
         refresh_offers_of_host(host_id=host_id)
 
 

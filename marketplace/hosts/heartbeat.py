@@ -4,12 +4,15 @@ They are closed to new leases one by one, and not at all when many fall silent t
 """
 
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from common import change_counters
 from common.db.transactions import use_case
+from common.messages import Second
 from common.transitions import move
 from marketplace.constants import BREAKER_WINDOW, HOST_SILENT_AFTER
+from marketplace.host_messages import NoReportSince
 from marketplace.hosts.hosts import record_move
 from marketplace.hosts.incidents import close_incident, open_incident
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -64,8 +67,8 @@ def _mark_silent(host_id: UUID, now: datetime) -> bool:
         host = late.order_by("pk").first()
         if host is None:
             return False
-        reason = f"No report since {host.last_seen_at:%Y-%m-%d %H:%M:%S} UTC."
-        move(host, HostState.SILENT, machine=HOST_MACHINE, record=record_move, reason=reason, actor="sweep")
+        record = partial(record_move, detail=NoReportSince(at=Second(host.last_seen_at)))
+        move(host, HostState.SILENT, machine=HOST_MACHINE, record=record, reason="", actor="sweep")
         open_outage(host_id=host_id, at=_silent_since(host))
         refresh_offers_of_host(host_id=host_id)
         change_counters.touch(f"user:{host.owner_id.hex}")

@@ -5,6 +5,7 @@ A transition writes an event and opens or closes offers.
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +18,13 @@ from common.db.transactions import use_case
 from common.encryption import secret_digest
 from common.errors import NotFound, UnlawfulMove
 from common.ids import public_id
+from common.message_words import columns
+from common.messages import English, Message
 from common.printable import cut_printable
 from common.transitions import move
 from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
+from marketplace.host_messages import GpuCount, ReportsAgain, WasBefore
 from marketplace.hosts.incidents import incident_is_open, open_incident
 from marketplace.hosts.inventory import GpuShape, HostShape, check_shape, claimed_elsewhere, host_columns, record_gpus
 from marketplace.hosts.measurements import record_measurements
@@ -86,7 +90,7 @@ def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
 def _spend(leave: JoinToken, host: Host, shape: HostShape, *, kind: str) -> None:
     leave.used_at, leave.used_by = clock.now(), host
     leave.save(update_fields=["used_at", "used_by"])
-    record_event(host_id=host.pk, kind=kind, detail=f"{len(shape.gpus)} GPUs", actor=AGENT)
+    record_event(host_id=host.pk, kind=kind, detail=GpuCount(count=len(shape.gpus)), actor=AGENT)
     change_counters.touch(f"user:{leave.owner_id.hex}")
 
 
@@ -185,11 +189,11 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
             return False
         if host.state == HostState.SILENT:
             close_outage(host_id=host_id, at=at)
-            _move_host(host, HostState.ONLINE, reason="It reports again.", actor=AGENT, **seen)
+            _move_host(host, HostState.ONLINE, reason="", detail=ReportsAgain(), actor=AGENT, **seen)
         else:
             Host.objects.filter(pk=host_id).update(**seen)
         if slow != was_slow:
-            record_event(host_id=host_id, kind="engine_slow" if slow else "engine_answers", detail="", actor=AGENT)
+            record_event(host_id=host_id, kind="engine_slow" if slow else "engine_answers", actor=AGENT)
         refresh_offers_of_host(host_id=host_id)
     return True
 
@@ -237,7 +241,7 @@ def note_refused(*, host_id: UUID, parts: Sequence[str]) -> None:
     with use_case():
         told = "\n".join(parts[:_REFUSED_SHOWN])
         open_incident(kind=REFUSED, subject=subject, detail=told)
-        record_event(host_id=host_id, kind=REFUSED, detail=parts[0], actor=AGENT)
+        record_event(host_id=host_id, kind=REFUSED, detail=English(sentence=parts[0]), actor=AGENT)
 
 
 def lock_host(host_id: UUID) -> Host:
@@ -252,16 +256,20 @@ def lock_host(host_id: UUID) -> Host:
     return host
 
 
-def record_event(*, host_id: UUID, kind: str, detail: str, actor: str) -> None:
-    HostEvent.objects.create(host_id=host_id, kind=kind, detail=detail[:300], actor=actor[:80])
+def record_event(*, host_id: UUID, kind: str, detail: Message | None = None, actor: str) -> None:
+    HostEvent.objects.create(host_id=host_id, kind=kind, actor=actor[:80], **columns("detail", detail))
 
 
-def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str) -> None:
+def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str, detail: Message | None = None) -> None:
     """Record the event of a state change, for `common.transitions.move`."""
-    record_event(host_id=host.pk, kind=str(target), detail=reason or f"was {origin}", actor=actor)
+    why = English(sentence=reason) if reason else WasBefore(state=HostState(origin))
+    record_event(host_id=host.pk, kind=str(target), detail=detail or why, actor=actor)
 
 
-def _move_host(host: Host, target: HostState, *, reason: str, actor: str, **fields: object) -> None:
-    move(host, target, machine=HOST_MACHINE, record=record_move, reason=reason, actor=actor, **fields)
+def _move_host(
+    host: Host, target: HostState, *, reason: str, actor: str, detail: Message | None = None, **fields: object
+) -> None:
+    record = partial(record_move, detail=detail)
+    move(host, target, machine=HOST_MACHINE, record=record, reason=reason, actor=actor, **fields)
     refresh_offers_of_host(host_id=host.pk)
     change_counters.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")

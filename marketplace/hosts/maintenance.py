@@ -11,6 +11,7 @@ from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound, UnlawfulMove
 from marketplace.constants import MAINTENANCE_AHEAD, MAINTENANCE_LONGEST, MAINTENANCE_MOST, MAINTENANCE_SPAN
+from marketplace.host_messages import MaintenanceWindow
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.hosts.selectors import host_of
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -173,5 +174,6 @@ def too_many(others: Iterable[datetime], wanted: datetime) -> bool:
     return any(late - early < MAINTENANCE_SPAN for early, late in zip(begins, begins[MAINTENANCE_MOST:], strict=False))
 
 
-def _when(window: Maintenance) -> str:
-    return f"{window.category}, {window.starts_at:%Y-%m-%d %H:%M} to {window.ends_at:%Y-%m-%d %H:%M} UTC"
+def _when(window: Maintenance) -> MaintenanceWindow:
+    category = MaintenanceCategory(window.category)
+    return MaintenanceWindow(category=category, begins=window.starts_at, ends=window.ends_at)

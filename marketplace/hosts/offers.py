@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Max
@@ -10,6 +11,8 @@ from django.db.models import F, Max
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound
+from common.messages import Message, Micros, Name
+from marketplace.host_messages import ListedUntil, NoEnd, OwnerDisabled, PriceChanged, PricesChanged, TermsChanged
 from marketplace.hosts.hosts import record_event
 from marketplace.hosts.incidents import open_incident
 from marketplace.leasing.availability import Difference, compare_offers, refresh_offers, refresh_offers_of_host
@@ -31,7 +34,6 @@ __all__ = [
 ]
 
 OFFER_DRIFT = "offer_drift"
-_DETAIL_CHARS = 300
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def _change_offer(host: Host, offer: Offer, change: ListingChange, *, actor: str
     if listed != offer.listed:
         rows.update(listed=listed)
         kind = "offer_listed" if listed else "offer_unlisted"
-        record_event(host_id=host.pk, kind=kind, detail=offer.gpu_model, actor=actor)
+        record_event(host_id=host.pk, kind=kind, detail=Name(name=offer.gpu_model), actor=actor)
     offer.listed = listed
 
 
@@ -149,17 +151,25 @@ def _changed_prices(offer: Offer, change: ListingChange) -> PriceList:
     )
 
 
-def _difference(offer: Offer, old: PriceList, new: PriceList) -> str:
+def _difference(offer: Offer, old: PriceList, new: PriceList) -> PricesChanged:
     before, after = asdict(old), asdict(new)
-    parts = [f"{name} {before[name]} → {after[name]}" for name in before if before[name] != after[name]]
-    return f"{offer.gpu_model}: {'; '.join(parts)}"[:_DETAIL_CHARS]
+    changes = tuple(_changed(name, before[name], after[name]) for name in before if before[name] != after[name])
+    return PricesChanged(gpu=offer.gpu_model, changes=changes)
+
+
+def _changed(name: str, before: Any, after: Any) -> Message:
+    if "micros" in name:
+        return PriceChanged(field=name, before=Micros(before or 0), after=Micros(after or 0))
+    if name == "hold_bps":
+        before, after = (f"{bps / 100:g}%" for bps in (before, after))
+    return TermsChanged(field=name, before=str(before), after=str(after))
 
 
 def _change_end(host: Host, at: datetime | None, *, actor: str) -> None:
     if at is not None:
         _check_end(host, at)
     Host.objects.filter(pk=host.pk).update(listed_until=at)
-    detail = "no end planned" if at is None else f"until {at:%Y-%m-%d %H:%M} UTC"
+    detail = NoEnd() if at is None else ListedUntil(at=at)
     record_event(host_id=host.pk, kind="listed_until_changed", detail=detail, actor=actor)
 
 
@@ -184,7 +194,7 @@ def set_draining(*, actor_id: UUID, host_id: UUID, draining: bool) -> None:
             return
         Host.objects.filter(pk=host_id).update(draining=draining)
         kind = "draining" if draining else "draining_ended"
-        record_event(host_id=host_id, kind=kind, detail="", actor=f"user:{actor_id.hex}")
+        record_event(host_id=host_id, kind=kind, actor=f"user:{actor_id.hex}")
         refresh_offers_of_host(host_id=host_id)
         change_counters.touch(f"user:{actor_id.hex}")
 
@@ -196,7 +206,7 @@ def drain_suspended() -> int:
         with use_case():
             if Host.objects.filter(pk=host_id, draining=False).update(draining=True):
                 drained += 1
-                record_event(host_id=host_id, kind="draining", detail="Its owner's account is switched off.", actor="sweep")
+                record_event(host_id=host_id, kind="draining", detail=OwnerDisabled(), actor="sweep")
                 refresh_offers_of_host(host_id=host_id)
     return drained
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from common.ids import public_id
+from common.message_words import told
 from common.money import MICROS_PER_UNIT, divide_half_up, format_money
 from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.gpu_catalogue.catalogue import by_slug, nominal_vram_gb
@@ -208,7 +209,7 @@ def share_text(off_bps: int) -> str:
 
 
 def event_shape(event: HostEvent) -> dict[str, Any]:
-    return {"at": event.at, "kind": event.kind, "detail": event.detail, "actor": event.actor}
+    return {"at": event.at, "kind": event.kind, **told(event.message, event.detail), "actor": event.actor}
 
 
 def gigabytes(mib: int) -> float:

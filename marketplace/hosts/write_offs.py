@@ -15,6 +15,7 @@ from common import change_counters
 from common.db.transactions import use_case
 from common.errors import Forbidden, wrong_field
 from common.jobs import enqueue
+from common.messages import English
 from common.printable import check_printable
 from common.transitions import move
 from marketplace.constants import SETTLED_AGAIN_FOR, WRITE_OFF_AFTER, WRITE_OFF_REASON_CHARS
@@ -62,7 +63,7 @@ def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) ->
         fence = {"agent_revoked_at": host.agent_revoked_at or now, "agent_keys": host.agent_keys + 1}
         close_outage(host_id=host_id, at=now)
         move(host, HostState.RETIRED, machine=HOST_MACHINE, record=record_move, reason=WRITTEN_OFF, actor=actor, **fence)
-        record_event(host_id=host_id, kind="written_off", detail=reason, actor=actor)
+        record_event(host_id=host_id, kind="written_off", detail=English(sentence=reason), actor=actor)
         refresh_offers_of_host(host_id=host_id)
         change_counters.end(f"host:{host_id.hex}", at=now)
         change_counters.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
@@ -106,7 +107,7 @@ def clear_leftovers(*, host_id: UUID, former: UUID, actor: str) -> None:
             return
         host.leftovers_of = [each for each in host.leftovers_of if each != former]
         host.save(update_fields=["leftovers_of"])
-        record_event(host_id=host_id, kind=CLEARED, detail="", actor=actor)
+        record_event(host_id=host_id, kind=CLEARED, actor=actor)
         refresh_offers_of_host(host_id=host_id)
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from common import clock
 from common.addresses import COLUMN_PATTERN, HIGHEST_PORT
 from common.ids import new_uuid
+from common.messages import MessageField
 from common.printable import Printable, PrintableField
 from marketplace.states import HostState, Verification
 
@@ -161,6 +162,7 @@ class HostEvent(models.Model):
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="events", verbose_name=_("host"))
     kind = models.CharField(_("kind"), max_length=40)
     detail = models.CharField(_("detail"), max_length=300, blank=True)
+    message = MessageField(_("message"))
     actor = models.CharField(_("done by"), max_length=80)
     at = models.DateTimeField(_("time"), default=clock.now)
 

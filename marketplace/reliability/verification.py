@@ -9,7 +9,10 @@ from django.db.models import Exists, OuterRef, Q
 from common import change_counters
 from common.db.transactions import use_case
 from common.errors import NotFound, UnlawfulMove
+from common.message_words import columns
+from common.messages import English, Message
 from marketplace.constants import VERIFIED_FOR
+from marketplace.host_messages import Doubt, DriverChanged, NotVerified, RefusalWithdrawn, SimulatedTestPassed, TestPassed
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Gpu, Host, HostEvent, SelfTest
 from marketplace.states import Verdict, Verification
@@ -30,14 +33,14 @@ def settle_verification(*, host: Host, now: datetime, actor: str) -> None:
     """
     doubt = _doubt(host, now)
     if host.awaits_test and not doubt:
-        _await_test(host, waits=False, why="", actor=actor)
+        _await_test(host, waits=False, why=None, actor=actor)
     if host.verification == Verification.REFUSED:
         return
     if not doubt and host.verification != Verification.VERIFIED:
-        what = "Its simulated self-test passed." if host.simulated else "Its self-test passed."
-        _verify(host, Verification.VERIFIED, reason=what, actor=actor, at=now)
+        what = SimulatedTestPassed() if host.simulated else TestPassed()
+        _verify(host, Verification.VERIFIED, why=what, actor=actor, at=now)
     elif doubt and host.verification == Verification.VERIFIED:
-        _verify(host, Verification.LAPSED, reason=doubt, actor=actor)
+        _verify(host, Verification.LAPSED, why=NotVerified(doubt=doubt), actor=actor)
 
 
 def hold_back(*, host: Host, was: str, actor: str) -> None:
@@ -45,7 +48,7 @@ def hold_back(*, host: Host, was: str, actor: str) -> None:
 
     Running instances go on; the self-test needs each GPU free once. The caller has locked the host's row.
     """
-    why = f"Its driver changed from {was} to {host.driver}: no new rents until a self-test passes."
+    why = DriverChanged(before=was, after=host.driver)
     _await_test(host, waits=True, why=why, actor=actor)
 
 
@@ -54,7 +57,7 @@ def refuse_verification(*, host_id: UUID, reason: str, actor: str) -> None:
     with use_case():
         host = _lock(host_id)
         if host.verification != Verification.REFUSED:
-            _verify(host, Verification.REFUSED, reason=reason, actor=actor)
+            _verify(host, Verification.REFUSED, why=English(sentence=reason), actor=actor)
 
 
 def restore_verification(*, host_id: UUID, now: datetime, actor: str) -> None:
@@ -67,7 +70,7 @@ def restore_verification(*, host_id: UUID, now: datetime, actor: str) -> None:
         host = _lock(host_id)
         if host.verification != Verification.REFUSED:
             raise UnlawfulMove("Verification was not refused to this host.")
-        _verify(host, Verification.UNVERIFIED, reason="The refusal was taken back.", actor=actor)
+        _verify(host, Verification.UNVERIFIED, why=RefusalWithdrawn(), actor=actor)
         settle_verification(host=host, now=now, actor=actor)
 
 
@@ -82,31 +85,31 @@ def lapse_stale(*, now: datetime) -> int:
     return len(host_ids)
 
 
-def _doubt(host: Host, now: datetime) -> str:
+def _doubt(host: Host, now: datetime) -> Doubt | None:
     """Return why the host cannot be verified, or an empty text."""
     last = SelfTest.objects.filter(host=host, verdict__in=_OVER).order_by("-finished_at", "-id").first()
     if last is None or last.finished_at is None:
-        return "It has not been tested."
+        return Doubt.UNTESTED
     if last.verdict != Verdict.PASSED:
-        return "Its self-test failed."
+        return Doubt.FAILED
     if last.hardware != hardware_of(host):
-        return "Its GPUs or its driver changed since its self-test."
-    return "" if last.finished_at > now - VERIFIED_FOR else "Its last self-test is too old."
+        return Doubt.CHANGED
+    return None if last.finished_at > now - VERIFIED_FOR else Doubt.OLD
 
 
-def _await_test(host: Host, *, waits: bool, why: str, actor: str) -> None:
+def _await_test(host: Host, *, waits: bool, why: Message | None, actor: str) -> None:
     host.awaits_test = waits
     host.save(update_fields=["awaits_test"])
     kind = "awaits_test" if waits else "awaits_test_ended"
-    HostEvent.objects.create(host=host, kind=kind, detail=why[:300], actor=actor[:80])
+    HostEvent.objects.create(host=host, kind=kind, actor=actor[:80], **columns("detail", why))
     refresh_offers_of_host(host_id=host.pk)
 
 
-def _verify(host: Host, target: Verification, *, reason: str, actor: str, at: datetime | None = None) -> None:
+def _verify(host: Host, target: Verification, *, why: Message, actor: str, at: datetime | None = None) -> None:
     host.verification = target
     host.verified_at = at
     host.save(update_fields=["verification", "verified_at"])
-    HostEvent.objects.create(host=host, kind=str(target), detail=reason[:300], actor=actor[:80])
+    HostEvent.objects.create(host=host, kind=str(target), actor=actor[:80], **columns("detail", why))
     refresh_offers_of_host(host_id=host.pk)
     change_counters.touch(f"user:{host.owner_id.hex}")
 

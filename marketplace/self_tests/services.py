@@ -22,6 +22,7 @@ from marketplace.constants import (
     SELF_TESTS_KEPT,
 )
 from marketplace.errors import HostNotOnline
+from marketplace.host_messages import ChecksFailed, ChecksPassed, NoTestAnswer
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.models import Gpu, Host, SelfTest
 from marketplace.reliability.verification import hardware_of, lapse_stale, settle_verification
@@ -63,7 +64,7 @@ def request_self_test(*, actor_id: UUID, host_id: UUID) -> SelfTest:
 
 def _ask(host: Host, actor: str, now: datetime) -> SelfTest:
     test = SelfTest.objects.create(host=host, asked_by=actor, asked_at=now)
-    record_event(host_id=host.pk, kind="self_test_asked", detail="", actor=actor)
+    record_event(host_id=host.pk, kind="self_test_asked", actor=actor)
     change_counters.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
     return test
 
@@ -84,7 +85,7 @@ def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at:
         test.simulated = any(check["simulated"] for check in test.checks)
         test.finished_at, test.seconds, test.agent_version = at, max(0.0, row.seconds), cut_printable(agent_version, 20)
         test.save()
-        detail = f"failed: {', '.join(failed)}" if failed else f"passed: {len(test.checks)} checks"
+        detail = ChecksFailed(checks=", ".join(failed)) if failed else ChecksPassed(count=len(test.checks))
         record_event(host_id=host_id, kind="self_test", detail=detail, actor=AGENT)
         settle_verification(host=host, now=at, actor=AGENT)
         _forget_old(host)
@@ -162,7 +163,7 @@ def _expire(test_id: UUID, host_id: UUID, now: datetime) -> None:
         host = lock_host(host_id)
         pending = SelfTest.objects.filter(pk=test_id, verdict=Verdict.PENDING)
         if pending.update(verdict=Verdict.EXPIRED, finished_at=now):
-            detail = f"No answer within {SELF_TEST_EXPIRES_AFTER.seconds // 60} minutes."
+            detail = NoTestAnswer(minutes=SELF_TEST_EXPIRES_AFTER.seconds // 60)
             record_event(host_id=host_id, kind="self_test_expired", detail=detail, actor=MARKET)
             change_counters.touch(f"user:{host.owner_id.hex}")
 

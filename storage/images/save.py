@@ -9,6 +9,7 @@ from accounts.models import User
 from common import change_counters
 from common.db.transactions import use_case
 from common.ids import new_uuid
+from common.message_words import columns
 from common.transitions import move
 from storage.constants import IMAGES_AT_MOST, SAVE_WITHIN, SAVED_ON_HOST_AT_MOST
 from storage.errors import ImageBeingSaved, TooManyImages
@@ -16,6 +17,7 @@ from storage.images.registry_grants import PULL_AND_PUSH, market_repository, reg
 from storage.images.resolve import DROP
 from storage.images.selectors import count_images, count_saved_on, images_under_way, saving_of
 from storage.models import Image, Operation
+from storage.operations.messages import NotSaved
 from storage.operations.services import MARKET, ask_operation
 from storage.states import IMAGE_MACHINE, ImageSource, ImageState, OperationState
 
@@ -76,7 +78,7 @@ def conclude_save(operation: Operation) -> None:
     if image is None:
         return
     if operation.state != OperationState.DONE:
-        _move(image, ImageState.FAILED, failure=operation.detail or "It was not saved.", host_id=None)
+        _move(image, ImageState.FAILED, host_id=None, **columns("failure", operation.says or NotSaved()))
         return
     outcome, (place, _, _tag) = operation.outcome, operation.args.get("push", "").rpartition(":")
     digest = outcome.get("digest", "")[:80] if place else ""
@@ -116,7 +118,7 @@ def _follow(image: Image) -> bool:
         if last is None or last.concluded_at is None:
             return False
         if image.state == ImageState.SAVING:
-            _move(image, ImageState.FAILED, failure="It was not saved.", host_id=None)
+            _move(image, ImageState.FAILED, host_id=None, **columns("failure", NotSaved()))
             return True
         assert image.host_id is not None
         assert image.owner_id is not None

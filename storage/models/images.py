@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import MessageField
 from common.printable import Printable, PrintableField
 from storage.states import ImageSource, ImageState
 
@@ -110,6 +111,7 @@ class Image(models.Model):
     )
     saved_from = models.UUIDField(_("saved from"), null=True, blank=True, help_text="The instance that it was saved from.")
     failure = models.CharField(_("failure"), max_length=300, blank=True)
+    failure_message = MessageField()
     shared = models.ForeignKey(
         SharedImage, on_delete=models.SET_NULL, null=True, blank=True, related_name="versions", verbose_name=_("shared as")
     )

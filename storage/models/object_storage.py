@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import MessageField
 from common.printable import Printable, PrintableField
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncMail, SyncState
 
@@ -118,6 +119,7 @@ class Sync(SyncTerms):
     deleted_files = models.BigIntegerField(default=0)
     failure_code = models.CharField(max_length=40, blank=True)
     failure_detail = models.CharField(max_length=300, blank=True)
+    failure_message = MessageField()
     created_at = models.DateTimeField(default=clock.now)
     ended_at = models.DateTimeField(null=True, blank=True)
     mail = models.CharField(max_length=8, choices=SyncMail, blank=True, help_text="What its owner is to be written.")

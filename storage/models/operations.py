@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import Message, MessageField, of_row
 from storage.states import OperationState
 
 
@@ -33,6 +34,7 @@ class Operation(models.Model):
     done_files = models.BigIntegerField(default=0)
     total_files = models.BigIntegerField(default=0, help_text="0: not known, or not a matter of files.")
     detail = models.CharField(max_length=300, blank=True, help_text="The agent's last sentence.")
+    message = MessageField()
     failure_code = models.CharField(max_length=40, blank=True)
     outcome = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=clock.now)
@@ -65,6 +67,11 @@ class Operation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+    @property
+    def says(self) -> Message | None:
+        """The last that was said of it, by its agent or by the market."""
+        return of_row(self.message, self.detail)
 
     @property
     def is_open(self) -> bool:

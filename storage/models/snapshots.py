@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import MessageField
 from common.printable import Printable, PrintableField
 from storage.states import SnapshotSource, SnapshotState
 
@@ -42,6 +43,7 @@ class Snapshot(models.Model):
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
     failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
     failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_message = MessageField()
     unpaid_since = models.DateTimeField(_("unpaid since"), null=True, blank=True)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     ready_at = models.DateTimeField(_("ready at"), null=True, blank=True)

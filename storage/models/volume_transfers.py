@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import MessageField
 from storage.models.volumes import Volume
 from storage.states import VolumeMoveKind, VolumeMoveState
 
@@ -45,6 +46,7 @@ class VolumeMove(models.Model):
     )
     failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
     failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_message = MessageField()
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     switched_at = models.DateTimeField(
         _("switched at"), null=True, blank=True, help_text="From then on it is the new host's."

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages import MessageField
 from storage.constants import FULL_PERCENT
 from storage.states import VolumeState
 
@@ -39,6 +40,7 @@ class Volume(models.Model):
     )
     failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
     failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_message = MessageField()
     unpaid_since = models.DateTimeField(
         _("unpaid since"), null=True, blank=True, help_text="Nobody pays for it; deleted after the retention."
     )

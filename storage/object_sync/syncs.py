@@ -12,6 +12,8 @@ from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.encryption import CannotUnseal, unseal
+from common.message_words import columns
+from common.messages import Message
 from common.transitions import move
 from storage.clients.s3.keys import parse_folder
 from storage.constants import SYNC_WITHIN
@@ -135,11 +137,12 @@ def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish
 
 
 def write_down_failure(
-    *, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, schedule: SyncSchedule, code: str, detail: str
+    *, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, schedule: SyncSchedule, code: str, detail: Message
 ) -> Sync:
     """Record a scheduled sync that could not be started, for the list of syncs."""
-    failed = {"state": SyncState.FAILED, "failure_code": code, "failure_detail": detail[:300], "ended_at": clock.now()}
-    sync = _new(owner_id, connection, disk, wish, Origin(SyncCause.SCHEDULE, schedule), **failed)
+    failed = {"state": SyncState.FAILED, "failure_code": code, "ended_at": clock.now()}
+    said = columns("failure_detail", detail)
+    sync = _new(owner_id, connection, disk, wish, Origin(SyncCause.SCHEDULE, schedule), **failed, **said)
     sync.save(force_insert=True)
     change_counters.touch(f"user:{owner_id.hex}")
     return sync
@@ -169,7 +172,7 @@ def conclude_sync(operation: "Operation") -> Sync | None:
     else:
         code = operation.failure_code or operation.state
         said = {"copied_bytes": operation.done_bytes, "copied_files": operation.done_files}
-        fault = {"failure_code": code, "failure_detail": operation.detail}
+        fault = {"failure_code": code, **columns("failure_detail", operation.says)}
         _end(sync, SyncState.FAILED, at=at, actor=MARKET, reason=code, **said, **fault)
     return sync
 

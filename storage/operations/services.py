@@ -10,8 +10,11 @@ from uuid import UUID
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.encryption import seal
+from common.message_words import columns
+from common.messages import Message
 from common.transitions import move
 from storage.models import Operation
+from storage.operations.messages import OutOfTime
 from storage.operations.selectors import operations_open_on, operations_overdue
 from storage.states import OPERATION_MACHINE, OperationState
 
@@ -28,7 +31,7 @@ class OperationRow:
     phase: str
     done_bytes: int = 0
     total_bytes: int = 0
-    detail: str = ""
+    detail: Message | None = None
     failure_code: str = ""
     outcome: Mapping[str, str] = field(default_factory=dict)
     done_files: int = 0
@@ -77,7 +80,7 @@ def record_operations(*, host_id: UUID, rows: Iterable[OperationRow], at: dateti
 
 def _record(operation: Operation, row: OperationRow, at: datetime) -> bool:
     counts = {name: max(0, getattr(row, name)) for name in _COUNTS}
-    seen = {**counts, "detail": row.detail[:300]}
+    seen = {**counts, **columns("detail", row.detail)}
     if row.phase == "running":
         if operation.state == OperationState.WAITING:
             _move(operation, OperationState.RUNNING, reason="begun", actor=AGENT, **seen)
@@ -106,10 +109,10 @@ def give_up_overdue(*, now: datetime) -> int:
 
 def _give_up(operation_id: UUID) -> bool:
     with use_case():
-        return fail_operation(operation_id=operation_id, code="out_of_time", detail="It took too long.")
+        return fail_operation(operation_id=operation_id, code="out_of_time", detail=OutOfTime())
 
 
-def fail_operation(*, operation_id: UUID, code: str, detail: str) -> bool:
+def fail_operation(*, operation_id: UUID, code: str, detail: Message) -> bool:
     """Fail an operation that its host will not end; return False when it has ended.
 
     Call it inside a use case.
@@ -117,7 +120,7 @@ def fail_operation(*, operation_id: UUID, code: str, detail: str) -> bool:
     operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
     if operation is None:
         return False
-    said = {"failure_code": code, "detail": detail}
+    said = {"failure_code": code, **columns("detail", detail)}
     _move(operation, OperationState.FAILED, reason=code, actor=MARKET, ended_at=clock.now(), **said)
     return True
 

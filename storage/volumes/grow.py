@@ -13,6 +13,7 @@ from billing.errors import InsufficientFunds
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import StaleRow, wrong_field
+from common.message_words import columns
 from common.money import format_money
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.errors import PriceChanged
@@ -44,7 +45,7 @@ def resize_volume(*, owner: User, volume_id: UUID, size_gb: int, max_micros_per_
         hold_for_volume(volume)  # the wallet is locked before the volume
         volume.micros_per_day = before
         check_workable(lock_volume(volume.pk))
-        Volume.objects.filter(pk=volume.pk).update(failure_code="", failure_detail="")
+        Volume.objects.filter(pk=volume.pk).update(failure_code="", **columns("failure_detail", None))
         args = {"volume": volume.pk.hex, "size_gb": str(size_gb), "micros_per_day": str(micros)}
         ask_operation(host_id=volume.host_id, owner_id=owner.pk, kind=KIND, subject=volume.pk, args=args, within=GROW_WITHIN)
     return volume
@@ -91,7 +92,7 @@ def conclude_growth(operation: Operation) -> None:
         _take_over(volume, operation)
     else:
         code = operation.failure_code or operation.state
-        Volume.objects.filter(pk=volume.pk).update(failure_code=code, failure_detail=operation.detail)
+        Volume.objects.filter(pk=volume.pk).update(failure_code=code, **columns("failure_detail", operation.says))
     change_counters.touch(f"user:{volume.owner_id.hex}", f"host:{volume.host_id.hex}")
 
 

@@ -13,6 +13,7 @@ from django.db import IntegrityError
 from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
+from common.message_words import columns
 from common.transitions import move
 from marketplace.hosts.storage_selectors import storage_price
 from storage.constants import COPY_WITHIN, DROP_WITHIN, SNAPSHOTS_AT_MOST
@@ -179,7 +180,7 @@ def conclude_take(operation: Operation) -> None:
     if proof is None:
         close_snapshot(snapshot.pk)
         code = operation.failure_code or "copy_damaged"
-        fault = {"failure_code": code, "failure_detail": operation.detail}
+        fault = {"failure_code": code, **columns("failure_detail", operation.says)}
         _move(snapshot, SnapshotState.FAILED, reason=code, actor=MARKET, **fault)
         return
     snapshot.stored_bytes = int(proof["stored_bytes"])
@@ -193,11 +194,11 @@ def conclude_restore(operation: Operation) -> None:
     if volume is None:
         return  # an instance's data disk, whose instance holds the state
     done = operation.state == OperationState.DONE
-    fault = {"failure_code": "", "failure_detail": ""}
+    fault: dict[str, Any] = {"failure_code": "", **columns("failure_detail", None)}
     if done:
         find_volume(volume.pk)
     else:
-        fault = {"failure_code": operation.failure_code, "failure_detail": operation.detail}
+        fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.says)}
     move_volume(volume, VolumeState.READY, reason="restored" if done else "restore_failed", actor=MARKET, **fault)
 
 

@@ -10,10 +10,13 @@ from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
+from common.message_words import columns
+from common.messages import Message
 from common.transitions import move
 from marketplace.states import HostState
-from storage.constants import DROP_WITHIN, HOST_IS_LOST, HOST_WRITTEN_OFF
+from storage.constants import DROP_WITHIN, HOST_WRITTEN_OFF
 from storage.models import Operation, Volume, VolumeMove
+from storage.operations.messages import HostIsLost
 from storage.operations.metering import close_volume, open_volume
 from storage.operations.services import ask_operation, withdraw_operations
 from storage.states import VOLUME_MOVE_MACHINE, OperationState, VolumeMoveKind, VolumeMoveState, VolumeState
@@ -60,7 +63,7 @@ def cancel_volume_move(*, owner: User, volume_id: UUID) -> Volume:
         row = None if found is None else _locked(found.pk)
         if row is None or row.state != _M.COPYING:
             raise UnlawfulMove("The volume is not on its way.", state=volume.state)
-        give_up(row, code=CANCELLED, detail="", actor=OWNER)
+        give_up(row, code=CANCELLED, detail=None, actor=OWNER)
     return Volume.objects.get(pk=row.source_id)
 
 
@@ -69,7 +72,7 @@ def cancel_waited_for(*, holder: UUID) -> bool:
     wanted = VolumeMove.objects.select_for_update(no_key=True).filter(waits_for=holder, state=_M.COPYING).order_by("pk")
     rows = list(wanted)
     for row in rows:
-        give_up(row, code=CANCELLED, detail="", actor=OWNER)
+        give_up(row, code=CANCELLED, detail=None, actor=OWNER)
     return bool(rows)
 
 
@@ -86,13 +89,13 @@ def follow_volume_moves(*, now: datetime) -> int:
     return sum(_follow(key, now) for key in moves_to_follow())
 
 
-def give_up(row: VolumeMove, *, code: str, detail: str, actor: str) -> None:
+def give_up(row: VolumeMove, *, code: str, detail: Message | None, actor: str) -> None:
     """Fail or cancel a transfer: the source is usable again, and what arrived is removed.
 
     Nothing was charged for it.
     """
     withdraw_operations(subject=row.pk, reason=CANCELLED)
-    failure = {"failure_code": code[:40], "failure_detail": detail[:300]}
+    failure = {"failure_code": code[:40], **columns("failure_detail", detail)}
     word = "cancelled" if code == CANCELLED else "failed"
     ended = _M.CANCELLED if code == CANCELLED else _M.FAILED
     shown: Mapping[str, Any] = {} if code == CANCELLED else failure
@@ -118,7 +121,7 @@ def _judge(row: VolumeMove) -> bool:
     with it; the source still has all data.
     """
     if row.to_host.state == HostState.RETIRED:
-        give_up(row, code=HOST_WRITTEN_OFF, detail=HOST_IS_LOST, actor=MARKET)
+        give_up(row, code=HOST_WRITTEN_OFF, detail=HostIsLost(), actor=MARKET)
         return True
     arrived = arrived_part(row.pk)
     if arrived is not None:
@@ -126,7 +129,7 @@ def _judge(row: VolumeMove) -> bool:
         return True
     broken = broken_part(row.pk)
     if broken is not None:
-        give_up(row, code=broken.failure_code or broken.state, detail=broken.detail, actor=MARKET)
+        give_up(row, code=broken.failure_code or broken.state, detail=broken.says, actor=MARKET)
     return broken is not None
 
 

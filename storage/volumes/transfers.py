@@ -15,6 +15,7 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import wrong_field
+from common.message_words import columns
 from marketplace.hosts.storage_selectors import StorageHost, storage_host
 from storage.constants import CARRY_WITHIN, TICKET_SPARE, VOLUMES_AT_MOST
 from storage.errors import NoStorage, TooManyVolumes, VolumeBusy
@@ -127,7 +128,7 @@ def _take(volume: Volume, target: VolumeState, reason: str) -> None:
     check_free(locked)
     if volume.pk in open_volume_moves([volume.pk]):
         raise VolumeBusy("Its last move is still being cleared up. Try again in a minute.")
-    move_volume(volume, target, reason=reason, actor=OWNER, failure_code="", failure_detail="")
+    move_volume(volume, target, reason=reason, actor=OWNER, failure_code="", **columns("failure_detail", None))
 
 
 def _write(kind: VolumeMoveKind, source: Volume, target: Volume, host: StorageHost, micros_per_day: int) -> VolumeMove:

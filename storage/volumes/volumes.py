@@ -12,6 +12,7 @@ from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import wrong_field
+from common.message_words import columns
 from common.transitions import move
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.hosts.storage_selectors import StorageHost, storage_host
@@ -125,7 +126,7 @@ def conclude_make(operation: Operation) -> None:
         move_volume(volume, VolumeState.READY, reason="made", actor=MARKET)
         return
     close_volume(volume.pk)
-    fault = {"failure_code": operation.failure_code, "failure_detail": operation.detail}
+    fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.says)}
     move_volume(volume, VolumeState.FAILED, reason=operation.failure_code, actor=MARKET, **fault)
 
 

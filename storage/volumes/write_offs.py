@@ -15,10 +15,12 @@ from common import clock
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
+from common.message_words import columns
 from common.transitions import move
 from marketplace.hosts.incidents import open_incident
-from storage.constants import HOST_IS_LOST, HOST_WRITTEN_OFF
+from storage.constants import HOST_WRITTEN_OFF
 from storage.models import DataSet, Image, Operation, Snapshot, Volume, VolumeMove
+from storage.operations.messages import HostIsLost
 from storage.operations.metering import close_snapshot, close_volume
 from storage.operations.services import MARKET, fail_operation
 from storage.states import IMAGE_MACHINE, SNAPSHOT_MACHINE, ImageState, SnapshotState, VolumeMoveState, VolumeState
@@ -67,7 +69,7 @@ def storage_left_on(host_id: UUID) -> bool:
 
 def _fail(key: UUID) -> bool:
     with use_case():
-        return fail_operation(operation_id=key, code=HOST_WRITTEN_OFF, detail=HOST_IS_LOST)
+        return fail_operation(operation_id=key, code=HOST_WRITTEN_OFF, detail=HostIsLost())
 
 
 def _lost(host_id: UUID) -> tuple[QuerySet[Any], QuerySet[Any], QuerySet[Any]]:
@@ -113,7 +115,7 @@ def _end_volume(row: Volume, since: datetime) -> bool:
     if locked.state not in _ENDS:
         return False
     if locked.state != VolumeState.DELETING:
-        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": HOST_IS_LOST}
+        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, **columns("failure_detail", HostIsLost())}
         move_volume(locked, VolumeState.DELETING, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
     leave_volume(locked, at=clock.now())
     return True
@@ -124,7 +126,7 @@ def _end_snapshot(row: Snapshot, since: datetime) -> bool:
     _give_back(SNAPSHOT_SOURCE, row.pk, since)
     DataSet.objects.filter(snapshot=row).update(active=False)
     if row.state != SnapshotState.DELETING:
-        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": HOST_IS_LOST}
+        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, **columns("failure_detail", HostIsLost())}
         move(row, SnapshotState.DELETING, machine=SNAPSHOT_MACHINE, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
     snapshots.leave(row, at=clock.now())
     return True

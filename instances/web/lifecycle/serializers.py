@@ -5,6 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from common.http.fields import AmountText
+from common.http.message_schema import MessageOut
+from common.message_words import told
 from common.money import format_money
 from instances.lifecycle.resize import Size
 from instances.models import Instance
@@ -52,7 +54,7 @@ def _reimage(instance: Instance) -> dict[str, Any] | None:
 def _setback(instance: Instance) -> dict[str, Any] | None:
     if not instance.setback_code:
         return None
-    return {"code": instance.setback_code, "detail": instance.setback_detail}
+    return {"code": instance.setback_code, **told(instance.setback_message, instance.setback_detail)}
 
 
 class InstanceReimage(serializers.Serializer[Any]):
@@ -68,6 +70,7 @@ class InstanceSetback(serializers.Serializer[Any]):
 
     code = serializers.CharField()
     detail = serializers.CharField(allow_blank=True)
+    message = MessageOut(allow_null=True)
 
 
 class ReimageIn(serializers.Serializer[Any]):

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from accounts.constants import INSTANCE_SCOPES
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
+from common.http.message_schema import MessageOut
 from common.http.views import checked
 from common.ids import parse_public_id, public_id
 from instances.core.alert_messages import english_sentences_of, english_title_of
@@ -64,6 +65,7 @@ class AnyEventOut(serializers.Serializer[Any]):
     from_state = serializers.CharField(allow_null=True)
     to_state = serializers.CharField(allow_null=True)
     detail = serializers.CharField()
+    message = MessageOut(allow_null=True)
     actor = serializers.CharField()
     at = serializers.DateTimeField()
 

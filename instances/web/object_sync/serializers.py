@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 from rest_framework import serializers
 
 from common.http.fields import NameText
+from common.http.message_schema import MessageOut
 from common.ids import public_id
+from common.message_words import told
 from instances.constants import ARCHIVE_TRIED
 from instances.models import Instance
 from instances.models.archives import ArchiveChoice
@@ -51,7 +53,9 @@ def sync_shape(sync: "Sync") -> Shape:
         "copied_files": sync.copied_files,
         "same_files": sync.same_files,
         "deleted_files": sync.deleted_files,
-        "failure": {"code": sync.failure_code, "detail": sync.failure_detail} if sync.failure_code else None,
+        "failure": {"code": sync.failure_code, **told(sync.failure_message, sync.failure_detail)}
+        if sync.failure_code
+        else None,
         "created_at": sync.created_at,
         "ended_at": sync.ended_at,
     }
@@ -115,7 +119,7 @@ def _progress(sync: "Sync") -> Shape | None:
         "done_files": work.done_files,
         "total_files": work.total_files,
         "percent": percent_of(work),
-        "detail": work.detail,
+        **told(work.message, work.detail),
     }
 
 
@@ -187,6 +191,7 @@ class SyncProgress(serializers.Serializer[Any]):
     total_files = Whole(help_text="0: not known yet")
     percent = Whole(allow_null=True)
     detail = Text()
+    message = MessageOut(allow_null=True)
 
 
 class SyncSubject(serializers.Serializer[Any]):

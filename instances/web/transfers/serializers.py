@@ -5,7 +5,10 @@ from typing import Any
 from rest_framework import serializers
 
 from common.http.fields import AmountText, NameText
+from common.http.message_schema import MessageOut
 from common.ids import public_id
+from common.message_words import english, told
+from common.messages import stored
 from instances.models import Move
 from instances.states import MoveKind, MoveState
 from instances.transfers.selectors import outcome_of, progress_of
@@ -27,10 +30,13 @@ def move_shape(move: Move) -> dict[str, Any]:
         "data_disk": move.with_data_disk,
         "done_bytes": seen.done_bytes,
         "total_bytes": seen.total_bytes,
-        "progress": seen.detail,
+        "progress": english(seen.message) or seen.detail,
+        "progress_message": stored(seen.message),
         "checksum": outcome.get("checksum"),
         "cuts": int(outcome["cuts"]) if "cuts" in outcome else None,
-        "failure": {"code": move.failure_code, "detail": move.failure_detail} if move.failure_code else None,
+        "failure": {"code": move.failure_code, **told(move.failure_message, move.failure_detail)}
+        if move.failure_code
+        else None,
         "created_at": move.created_at,
         "switched_at": move.switched_at,
         "ended_at": move.ended_at,
@@ -66,6 +72,7 @@ class CloneIn(MigrateIn):
 class MoveFailure(serializers.Serializer[Any]):
     code = serializers.CharField()
     detail = serializers.CharField()
+    message = MessageOut(allow_null=True)
 
 
 class MoveOut(serializers.Serializer[Any]):
@@ -82,6 +89,7 @@ class MoveOut(serializers.Serializer[Any]):
     done_bytes = serializers.IntegerField()
     total_bytes = serializers.IntegerField(help_text="0: not known yet")
     progress = serializers.CharField(help_text="The hosts' last sentence")
+    progress_message = MessageOut(allow_null=True)
     checksum = serializers.CharField(allow_null=True, help_text="SHA-256 over all chunks, compared on both hosts")
     cuts = serializers.IntegerField(allow_null=True, help_text="How often the way between the hosts broke")
     failure = MoveFailure(allow_null=True)

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.http.fields import AmountText, NameText
+from common.http.message_schema import MessageOut
 from marketplace.constants import DATA_DISK_GB_MAX
 from storage.states import SnapshotSource, SnapshotState, VolumeMoveKind, VolumeMoveState, VolumeState
 
@@ -54,6 +55,7 @@ class StorageProgress(serializers.Serializer[Any]):
     total_bytes = Whole(help_text="0: not known")
     percent = Whole(allow_null=True)
     detail = Text()
+    message = MessageOut(allow_null=True)
 
 
 class StorageFailure(serializers.Serializer[Any]):
@@ -61,6 +63,7 @@ class StorageFailure(serializers.Serializer[Any]):
 
     code = Text()
     detail = Text()
+    message = MessageOut(allow_null=True)
 
 
 class VolumeIn(serializers.Serializer[Any]):

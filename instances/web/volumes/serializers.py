@@ -6,6 +6,7 @@ from uuid import UUID
 from accounts.models import User
 from common import clock
 from common.ids import public_id
+from common.message_words import told, told_failure
 from common.money import format_money
 from instances.web.serializers import HOST_PREFIX, INSTANCE_PREFIX, Shape
 from instances.web.volumes.rows import SnapshotRow, VolumeRow, percent_of, volume_rows
@@ -64,7 +65,9 @@ def volume_move_shape(move: "VolumeMove") -> Shape:
         "checksum": move.checksum or None,
         "bytes": move.carried_bytes,
         "cuts": move.cuts,
-        "failure": {"code": move.failure_code, "detail": move.failure_detail} if move.failure_code else None,
+        "failure": {"code": move.failure_code, **told(move.failure_message, move.failure_detail)}
+        if move.failure_code
+        else None,
         "created_at": move.created_at,
         "switched_at": move.switched_at,
         "ended_at": move.ended_at,
@@ -178,7 +181,7 @@ def progress_shape(work: "Operation | None") -> Shape | None:
         "done_bytes": work.done_bytes,
         "total_bytes": work.total_bytes,
         "percent": percent_of(work),
-        "detail": work.detail,
+        **told(work.message, work.detail),
     }
 
 
@@ -193,4 +196,4 @@ def _failure(kept: "Volume | Snapshot") -> Shape | None:
     """Return why it failed; for a ready volume, why its last restore failed."""
     if not kept.failure_code or kept.state == VolumeState.GONE:
         return None
-    return {"code": kept.failure_code, "detail": kept.failure_detail}
+    return told_failure(kept)

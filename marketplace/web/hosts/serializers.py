@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.http.fields import AmountText, NameText
+from common.http.message_schema import MessageOut
 from marketplace.constants import MAX_TIERS, TIER_HOURS_MAX
 from marketplace.states import Verification
 
@@ -225,6 +226,7 @@ class HostEvent(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     kind = serializers.CharField()
     detail = serializers.CharField()
+    message = MessageOut(allow_null=True)
     actor = serializers.CharField()
 
 

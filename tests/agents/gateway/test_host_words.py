@@ -21,8 +21,10 @@ from agents.relay.connection_registry import told_detail
 from common import clock
 from common.host_words import host_says
 from common.ids import public_id
+from common.message_words import english
 from common.object_store import Place
-from instances.core.event_messages import SILENT_HOST, TAKEN_BACK
+from instances.core.event_messages import NoSchedule
+from instances.core.money_messages import SilentHost, TakenBack
 from instances.enforcement.maintenance_notices import tell_of_maintenance
 from instances.enforcement.sweeps import purge_expired
 from instances.lifecycle.stop import stop_instance
@@ -42,10 +44,11 @@ from .conftest import Agent, report
 
 pytestmark = pytest.mark.django_db
 
+TAKEN_BACK = english(TakenBack())
 LINK = "Refunded. Confirm at https://evil.example/pay within an hour."
 TURNED = "\u202eRefunded\u202c\u200b “paid”; \x1b[31mstop at 2025-03-01 12:00 UTC"
 ARABIC = "تم رد المبلغ"
-LIES = [TAKEN_BACK, SILENT_HOST, "Nothing is scheduled any more.", LINK, TURNED, ARABIC, "a" * 5_000]
+LIES = [TAKEN_BACK, english(SilentHost()), english(NoSchedule()), LINK, TURNED, ARABIC, "a" * 5_000]
 
 
 def tell(agent: Agent, instance: Instance, phase: str, **said: Any) -> None:
@@ -129,14 +132,14 @@ def test_why_data_was_not_archived(agent: Agent, rent: Callable[..., Instance], 
         purge_expired(now=clock.now())
         queue_archive_mails(now=clock.now())
         first, last = sent("archive")
-    assert "The host says: “A bank has taken back a card payment" in first.body
+    assert f"The host says: “{TAKEN_BACK[:30]}" in first.body
     assert "The host says: “Refunded Confirm at https evil example pay within an hour”." in last.body
     renter = Client()
     renter.force_login(alice)
     name = public_id("inst", instance.pk)
     assert f"主机称：“{TAKEN_BACK}”" in page_of(renter, "/activity", "zh-hans")
     given_up = InstanceEvent.objects.get(instance=instance, kind="archive_given_up")
-    assert given_up.detail == f"It could not be archived within 3 days: The host says: “{LINK}”"
+    assert given_up.detail == f"Not archived within 3 days: The host says: “{LINK}”"
     assert f"3 天内未能归档：主机称：“{LINK}”" in page_of(renter, "/activity", "zh-hans")
     syncs = api.get("/api/v1/syncs").json()["results"]
     assert {row["failure"]["detail"] for row in syncs} >= {f"The host says: “{TAKEN_BACK}”"}

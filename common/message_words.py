@@ -1,0 +1,149 @@
+"""Messages in words: for pages, mail and text in the reader's language, for the API in English."""
+
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final, Protocol
+
+from django import template
+from django.utils import dateformat
+from django.utils.functional import Promise
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import override, pgettext
+
+from common import clock
+from common.host_words import host_words_in_mail, host_words_shown
+from common.mail import name_in_mail
+from common.messages import LONGEST_TEXT, English, Message, Micros, Second, stored
+from common.money import format_money, with_sign
+
+register = template.Library()
+
+_IN_MAIL: Final = 200
+
+
+def english(message: Message | None) -> str:
+    """What scripts read, and rows keep beside the message: English, cut where their column ends."""
+    if message is None:
+        return ""
+    with override("en"):
+        return plain(message)[:LONGEST_TEXT]
+
+
+def told(message: Message | None, text: str) -> dict[str, Any]:
+    """For scripts: the message in English, and as data. `text` is all that a row of before has."""
+    return {"detail": english(message) or text, "message": stored(message)}
+
+
+class Failed(Protocol):
+    """A row that says why something failed."""
+
+    @property
+    def failure_code(self) -> str: ...
+    @property
+    def failure_message(self) -> Message | None: ...
+    @property
+    def failure_detail(self) -> str: ...
+
+
+def told_failure(row: Failed) -> dict[str, Any] | None:
+    """The same of why something failed; None where nothing did."""
+    return {"code": row.failure_code, **told(row.failure_message, row.failure_detail)} if row.failure_code else None
+
+
+def columns(text: str, message: Message | None) -> dict[str, Any]:
+    """The values of a row's two columns: its text, by this name, and the message beside it."""
+    beside = "message" if text == "detail" else f"{text.removesuffix('_detail')}_message"
+    return {text: english(message), beside: message}
+
+
+def plain(message: Message) -> str:
+    """In the active language, for what is no page."""
+    return _Plain().words_of(message)
+
+
+def in_mail(message: Message) -> str:
+    """In the active language; nothing that people or hosts have written becomes a link."""
+    return _Mail().words_of(message)
+
+
+def in_html(message: Message) -> SafeString:
+    """In the active language. What people or hosts have written is escaped, and turns the direction of nothing around it."""
+    return mark_safe(_Html().words_of(message))  # noqa: S308  (each value is escaped)
+
+
+@register.filter
+def said(message: Message | None, text: str) -> SafeString:
+    """On a page: the message; without one, its row's own English text."""
+    return host_words_shown(text) if message is None else in_html(message)
+
+
+register.filter("in_english", host_words_shown)
+
+
+class _Plain:
+    """How each kind of value is worded."""
+
+    joint = "; "
+
+    def words_of(self, message: Message) -> str:
+        values = {name: self.value(kind, getattr(message, name)) for name, kind in message.kinds.items()}
+        values |= {name: self.label(words) for name, words in message.named().items()}
+        form: Any = message.text  # a text or a lazy one, which takes the plural that its number has
+        return str(form % values)
+
+    def value(self, kind: object, value: Any) -> object:
+        if isinstance(value, Message):
+            return self.words_of(value)
+        if isinstance(value, tuple):
+            return self.joint.join(self.words_of(part) for part in value)
+        if isinstance(value, Enum):
+            return self.label(value.label)  # type: ignore[attr-defined]  # choices have labels
+        if isinstance(value, datetime):
+            return self.moment(value, seconds=kind is Second)
+        if kind is Micros:
+            return with_sign(format_money(value))
+        return value if isinstance(value, int) else self.own(value)
+
+    def label(self, words: str | Promise) -> str:
+        return str(words)
+
+    def moment(self, at: datetime, *, seconds: bool) -> str:
+        return moment_words(at, seconds=seconds)
+
+    def own(self, text: str) -> str:
+        """What somebody else wrote or named."""
+        return text
+
+
+class _Mail(_Plain):
+    def words_of(self, message: Message) -> str:
+        return host_words_in_mail(message.sentence) if isinstance(message, English) else super().words_of(message)
+
+    def own(self, text: str) -> str:
+        return name_in_mail(text, most=_IN_MAIL)
+
+
+class _Html(_Plain):
+    def words_of(self, message: Message) -> str:
+        return host_words_shown(message.sentence) if isinstance(message, English) else super().words_of(message)
+
+    def label(self, words: str | Promise) -> str:
+        return conditional_escape(str(words))
+
+    def moment(self, at: datetime, *, seconds: bool) -> str:
+        """The page's script writes it anew in the reader's zone."""
+        words, style = super().moment(at, seconds=seconds), "stamp" if seconds else "short"
+        return format_html('<time datetime="{}" data-time="{}">{}</time>', f"{at:%Y-%m-%dT%H:%M:%SZ}", style, words)
+
+    def own(self, text: str) -> str:
+        return format_html("<bdi>{}</bdi>", text)
+
+
+def moment_words(at: datetime, *, seconds: bool = False) -> str:
+    """In the active language, by UTC; with its year if that is another than this one."""
+    this_year = at.year == clock.now().year
+    day = pgettext("date format", "j M") if this_year else pgettext("date format", "j M Y")
+    time = "H:i:s" if seconds else "H:i"
+    return _("%(day)s %(time)s UTC") % {"day": dateformat.format(at, day), "time": dateformat.format(at, time)}

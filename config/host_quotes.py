@@ -1,0 +1,20 @@
+"""What a host says in words of its own, on a page."""
+
+from django import template
+from django.utils.html import conditional_escape
+
+from common.host_words import host_says, host_words_shown
+
+register = template.Library()
+
+
+@register.filter
+def host_said(text: str) -> str:
+    """Words that a host's owner or its agent wrote into a field of its own."""
+    return host_words_shown(host_says(text))
+
+
+@register.filter
+def host_quoted(text: str) -> str:
+    """Words of the market's in which a host may be quoted."""
+    return host_words_shown(text, otherwise=conditional_escape)
