@@ -131,3 +131,7 @@ SAID_BEFORE: Final[Mapping[str, type[Message]]] = {
     "Waiting for another image to arrive.": WaitingForPull,
 }
 """What agents of 0.1.0 say as English sentences alone."""
+
+_FORMS: Final[tuple[type[Message], ...]] = (*SAID_BEFORE.values(), LoadingImage, CutOff)
+SAYINGS: Final[Mapping[str, type[Message]]] = {form.code: form for form in _FORMS}
+"""By the code of `agents.protocol.sentences`."""

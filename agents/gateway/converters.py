@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from agents.gateway.errors import Malformed, NoCommonVersion
@@ -83,10 +83,13 @@ def host_shape(facts: HostFacts) -> HostShape:
 def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
     """Return the observed instances as rows; of an instance that is named twice, the first counts."""
     once = {instance.id: instance for instance in reversed(list(instances))}
-    return [
-        ObservedRow(**{**vars(instance), "id": UUID(hex=instance.id), "detail": as_said(instance.detail)})
-        for instance in once.values()
-    ]
+    return [ObservedRow(**_said(instance)) for instance in once.values()]
+
+
+def _said(row: ObservedInstance | ObservedOperation) -> dict[str, Any]:
+    columns = {**vars(row), "id": UUID(hex=row.id), "detail": as_said(row.detail, row.said)}
+    del columns["said"]
+    return columns
 
 
 def held_rows(holdings: Iterable[Holding]) -> list[HeldRow]:
@@ -109,10 +112,7 @@ def self_test_row(result: SelfTestResult) -> SelfTestRow:
 
 
 def operation_rows(operations: Iterable[ObservedOperation]) -> list[OperationRow]:
-    return [
-        OperationRow(**{**vars(operation), "id": UUID(hex=operation.id), "detail": as_said(operation.detail)})
-        for operation in operations
-    ]
+    return [OperationRow(**_said(operation)) for operation in operations]
 
 
 def pull_rows(rows: Iterable[ObservedRow], foreign: Iterable[UUID]) -> list[PullRow]:

@@ -4,11 +4,23 @@ Progress texts that the market knows stay as they are, so that they are translat
 marked as the host's own words.
 """
 
-from agents.gateway.agent_messages import SAID_BEFORE
+from typing import Any
+
+from agents.gateway.agent_messages import SAID_BEFORE, SAYINGS
+from agents.protocol.sentences import Said
 from common.messages import Message, host_message
 
 
-def as_said(detail: str) -> Message | None:
-    """What a row of a report says; None for one that says nothing."""
-    known = SAID_BEFORE.get(detail)
-    return known() if known is not None else host_message(detail)
+def as_said(detail: str, said: Said | None = None) -> Message | None:
+    """What a row of a report says; None for one that says nothing. A code that is not known, or does not have just its
+    parameters, is passed over: then the sentence is quoted."""
+    known = _known(said) if said is not None else SAID_BEFORE.get(detail, lambda: None)()
+    return host_message(detail) if known is None else known
+
+
+def _known(said: Said) -> Message | None:
+    form = SAYINGS.get(said.code)
+    if form is None or set(form.kinds) != set(said.params):
+        return None
+    values: dict[str, Any] = {name: int(text) if form.kinds[name] is int else text for name, text in said.params.items()}
+    return form(**values)

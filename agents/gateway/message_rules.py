@@ -42,6 +42,7 @@ from agents.protocol.messages import (
     Report,
     SelfTestResult,
 )
+from agents.protocol.sentences import Said
 from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 UNKNOWN: Final = "unknown"
@@ -86,6 +87,10 @@ OUTCOMES: Final[dict[str, Rule]] = {
 }
 
 BOUNDS: Final[Rules] = {
+    Said: {
+        "code": word(r"[a-z][a-z_]{0,39}"),
+        "params": only({**dict.fromkeys(("done", "total", "ready", "layers"), _DECIMAL), "why": text(SENTENCE)}),
+    },
     GpuFacts: {
         "uuid": GPU_UUID,
         "name": text(120),
@@ -148,6 +153,7 @@ BOUNDS: Final[Rules] = {
         "detail": text(SENTENCE),
         "failure_code": code(("", *FAILURES, *OPERATION_FAILURES), UNKNOWN),
         "outcome": only(OUTCOMES),
+        "said": ANY,
         "done_files": _COUNT,
         "total_files": _COUNT,
     },
@@ -202,6 +208,7 @@ BOUNDS: Final[Rules] = {
         "detail": text(SENTENCE),
         "failure_code": code(("", *FAILURES), UNKNOWN),
         "sample": ANY,
+        "said": ANY,
         "layers": at_most(64),
     },
     Holding: {

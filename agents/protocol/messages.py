@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agents.protocol.sentences import Said
 from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 Run = Literal["running", "stopped", "gone"]
@@ -116,6 +117,7 @@ class ObservedOperation:
     outcome: dict[str, str] = field(default_factory=dict)
     done_files: int = 0
     total_files: int = 0  # 0: not known, or not counted in files
+    said: Said | None = None  # `detail` as a code, where it is one of `agents.protocol.sentences`
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,7 @@ class ObservedInstance:
     failure_code: str = ""
     sample: InstanceSample | None = None
     layers: list[LayerProgress] = field(default_factory=list)  # during a pull; at most 64
+    said: Said | None = None  # `detail` as a code, where it is one of `agents.protocol.sentences`
 
 
 @dataclass(frozen=True)

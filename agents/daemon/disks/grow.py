@@ -18,6 +18,7 @@ from agents.daemon.disks.operation_runner import Operation, Operator
 from agents.daemon.disks.volume_store import checked_id
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import GIB, HEADROOM
+from agents.protocol.sentences import say
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class Growth:
         image, mount = self._paths(own.order.args)
         if not image.exists():
             raise Failed("disk_missing", "The disk is not on this host.")
-        own.progress(0, size_gb * GIB, "Making it larger.")
+        own.progress(0, size_gb * GIB, say("expanding_disk"))
         self._extend(image, size_gb * GIB)
         self._checkpoint("extended")
         applied = self._widen(mount)

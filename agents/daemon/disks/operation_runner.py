@@ -13,6 +13,7 @@ from typing import Final
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.protocol.messages import ObservedOperation, OperationOrder
+from agents.protocol.sentences import Said
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class Operation:
         if self.cancelled.is_set():
             raise Superseded
 
-    def progress(self, done: int = 0, total: int = 0, detail: str = "", *, files: tuple[int, int] = (0, 0)) -> None:
+    def progress(self, done: int = 0, total: int = 0, said: Said | None = None, *, files: tuple[int, int] = (0, 0)) -> None:
         """Report progress in bytes, and in files as (done, total).
 
         Raises:
@@ -53,10 +54,12 @@ class Operation:
         """
         self.check()
         before = self.seen
-        seen = replace(before, done_bytes=done, total_bytes=total, detail=detail or before.detail)
+        seen = replace(before, done_bytes=done, total_bytes=total)
+        if said is not None:
+            seen = replace(seen, said=said, detail=said.in_english)
         self.seen = replace(seen, done_files=files[0], total_files=files[1])
         if (
-            detail not in ("", before.detail)
+            said not in (None, before.said)
             or files != (before.done_files, before.total_files)
             or total != before.total_bytes
             or done // STEP_BYTES != before.done_bytes // STEP_BYTES

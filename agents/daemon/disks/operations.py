@@ -20,6 +20,7 @@ from agents.daemon.disks.volume_store import LoopVolumes, checked_id
 from agents.daemon.lib.atomic_files import sync_folder, write_whole
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import GIB, HEADROOM
+from agents.protocol.sentences import Said, say
 
 Checkpoint = Callable[[str], None]
 
@@ -100,12 +101,12 @@ class DiskOrders:
         self._check_room(spare.parent, allocated_bytes(image))
         if not (mount.is_mount() or ext4.wait_until_detached(image)):
             raise Failed("operation_failed", "Something on the host still has the disk mounted.")
-        sums = bring_equal(image, spare, {}, _told(work, allocated_bytes(image), "Copying the disk."))
+        sums = bring_equal(image, spare, {}, _told(work, allocated_bytes(image), say("copying_disk")))
         self._checkpoint("snapshot-copied")
         if mount.is_mount():
             with frozen(mount):
                 self._checkpoint("snapshot-frozen")
-                sums = bring_equal(image, spare, sums, _told(work, 0, "Copying what has changed meanwhile."))
+                sums = bring_equal(image, spare, sums, _told(work, 0, say("copying_changes")))
         self._checkpoint("snapshot-synced")
         checksum = checksum_of(self._check(work, spare, sums), size)
         self._checkpoint("snapshot-checked")
@@ -122,7 +123,7 @@ class DiskOrders:
         Raises:
             Failed: It is not what was copied.
         """
-        found = sums_on_disk(path, _told(work, allocated_bytes(path), "Checking the copy."))
+        found = sums_on_disk(path, _told(work, allocated_bytes(path), say("checking_copy")))
         if found != sums:
             raise Failed("copy_damaged", "The copy on the host's disk is not what was copied.")
         return found
@@ -138,7 +139,7 @@ class DiskOrders:
             raise Failed("snapshot_missing", "The snapshot is not on this host.")
         spare.unlink(missing_ok=True)
         self._check_room(spare.parent, allocated_bytes(source) if self._sparse else size_gb * GIB)
-        sums = bring_equal(source, spare, {}, _told(work, allocated_bytes(source), "Copying the snapshot."))
+        sums = bring_equal(source, spare, {}, _told(work, allocated_bytes(source), say("copying_snapshot")))
         if checksum_of(sums, source.stat().st_size) != json.loads(_card(source).read_text())["checksum"]:
             spare.unlink()
             raise Failed("snapshot_damaged", "The snapshot's checksum does not match any more; nothing was changed.")
@@ -190,7 +191,7 @@ def simulated_orders() -> Mapping[str, Operator]:
     return {"take_snapshot": taken, **dict.fromkeys(others, nothing)}
 
 
-def _told(work: Operation, total: int, words: str) -> Callable[[int], None]:
+def _told(work: Operation, total: int, words: Said) -> Callable[[int], None]:
     done = 0
 
     def tell(count: int) -> None:

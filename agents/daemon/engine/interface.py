@@ -9,6 +9,7 @@ from typing import Final, Literal, Protocol
 
 from agents.daemon.lib.journal import EndedBy
 from agents.protocol.messages import DesiredInstance, LayerProgress
+from agents.protocol.sentences import Said
 
 Status = Literal["created", "running", "paused", "exited"]
 RootLimit = Literal["disk", "none"]
@@ -125,7 +126,7 @@ GIB = 1024**3
 # Stays free on the engine's disk, whatever size an image declares or unpacks to: other instances need it too.
 ROOM_KEPT = 2 * GIB
 
-Said = Callable[[str, tuple[LayerProgress, ...]], None]
+Told = Callable[[Said, tuple[LayerProgress, ...]], None]
 
 
 class PullStalled(Exception):
@@ -141,7 +142,7 @@ class Pull:
     """Image to be pulled or pushed. `auth` is the registry's login, which is never stored or logged."""
 
     reference: str
-    said: Said
+    said: Told
     auth: Mapping[str, str] = field(default_factory=dict, repr=False)
     stall_s: float = STALL_SECONDS
     total_s: float = TOTAL_SECONDS

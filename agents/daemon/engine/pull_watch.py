@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, NoRoom, Pull, PullStalled
 from agents.protocol.messages import LayerProgress
+from agents.protocol.sentences import LOADING_IMAGE, Said, say
 
 LOOK_SECONDS = 0.5
 SAY_SECONDS = 1.0
@@ -43,11 +44,11 @@ class Layers:
         return tuple(self._layers.values())[:LAYERS_TOLD]
 
     @property
-    def sentence(self) -> str:
+    def said(self) -> Said:
         known = list(self._layers.values())
         have, whole = sum(item.done_bytes for item in known), sum(item.total_bytes for item in known)
         ready = sum(item.step == "ready" for item in known)
-        return f"Loading the image: {have // MIB} of {whole // MIB} MiB, {ready} of {len(known)} layers ready."
+        return say(LOADING_IMAGE, done=have // MIB, total=whole // MIB, ready=ready, layers=len(known))
 
 
 _STEPS = {
@@ -106,7 +107,7 @@ def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
         watch.check()
         if time.monotonic() - said > SAY_SECONDS:
             said = time.monotonic()
-            pull.said(layers.sentence, layers.told)
+            pull.said(layers.said, layers.told)
 
 
 class _Watch:

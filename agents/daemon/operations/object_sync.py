@@ -21,6 +21,7 @@ from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.operations.rclone_container import DISK_AT, BoxOrder, BoxState, DockerBoxes, RcloneContainers
 from agents.daemon.operations.rclone_log import SyncLog, SyncStats, fault_of, read_log
 from agents.daemon.reconciler.image_pulls import pull_failure
+from agents.protocol.sentences import say
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +133,7 @@ class SyncOrders:
         self._checkpoint("sync-made")
         self._boxes.connect(key)
         self._checkpoint("sync-connected")
-        work.progress(detail="Comparing the files on both sides.")
+        work.progress(said=say("comparing_files"))
         self._boxes.start(key, told)
         self._checkpoint("sync-started")
 
@@ -141,7 +142,7 @@ class SyncOrders:
             return
         if self._local_images:
             raise Failed("image_missing", f"The image {image} is not on this host.")
-        work.progress(detail="Loading the program that copies.")
+        work.progress(said=say("loading_copy_program"))
         try:
             self._runtime.pull_image(Pull(image, lambda *_: work.check()), work.cancelled)
         except (PullStalled, NoRoom) as error:
@@ -218,7 +219,7 @@ def _judged(state: BoxState, log: SyncLog, args: Mapping[str, str]) -> dict[str,
 
 
 def _tell(work: Operation, stats: SyncStats) -> None:
-    words = "Copying." if stats.total_files else "Comparing the files on both sides."
+    words = say("copying") if stats.total_files else say("comparing_files")
     work.progress(stats.done_bytes, stats.total_bytes, words, files=(stats.copied_files, stats.total_files))
 
 
@@ -237,7 +238,7 @@ def simulated_syncs() -> Mapping[str, Operator]:
     """Return operators for a simulated host: a sync ends at once and says that nothing was copied."""
 
     def nothing(work: Operation) -> Mapping[str, str]:
-        work.progress(detail="This host is simulated: nothing was copied.")
+        work.progress(said=say("simulated_copy"))
         return {**SyncStats().outcome, "simulated": "true"}
 
     return {KIND: nothing}

@@ -9,6 +9,7 @@ from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.actions import Checkpoint, pass_by
 from agents.daemon.reconciler.image_pulls import pull_failure
 from agents.protocol.messages import LayerProgress
+from agents.protocol.sentences import Said, say
 
 SAVE: Final = "save_image"
 DROP: Final = "drop_image"
@@ -31,7 +32,7 @@ class ImageOrders:
         reference = args["reference"]
         if not reference.startswith(f"{SAVED_REPOSITORY}/"):
             raise Failed("save_failed", "An image of an instance is kept under a name of its own.")
-        own.progress(detail="Saving the root file system.")
+        own.progress(said=say("saving_system_disk"))
         try:
             found = self._runtime.save_image(self._container(args["instance"]), reference)
         except EngineRefused as error:
@@ -61,9 +62,9 @@ class ImageOrders:
         return own[-1].id
 
     def _push(self, own: Operation, reference: str, target: str, size_bytes: int) -> str:
-        def said(_text: str, layers: tuple[LayerProgress, ...]) -> None:
+        def said(_said: Said, layers: tuple[LayerProgress, ...]) -> None:
             done = sum(layer.total_bytes if layer.step == "ready" else layer.done_bytes for layer in layers)
-            own.progress(done, max(size_bytes, done), "Sending the image to the registry.")
+            own.progress(done, max(size_bytes, done), say("pushing_image"))
 
         args = own.order.args
         auth = {"username": args.get("username", ""), "password": args.get("password", "")}

@@ -27,6 +27,7 @@ from agents.daemon.reconciler.image_pulls import Images
 from agents.daemon.reconciler.jobs import Job
 from agents.daemon.reconciler.plan import Kind
 from agents.protocol.messages import DesiredInstance
+from agents.protocol.sentences import say
 
 NO_SPACE = "no space left on device"
 PORT_TAKEN = ("address already in use", "port is already allocated")
@@ -255,7 +256,7 @@ class ActionExecutor:
 
     def _replace(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
-        job.say("creating", "Saving the root file system.")
+        job.say("creating", say("saving_system_disk"))
         self._halt_all(job)
         saved = self._runtime.saved_root(desired.id, desired.generation)
         if saved is None:
@@ -270,7 +271,7 @@ class ActionExecutor:
         if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
         self._bring_image(job)
-        job.say("creating", "Making a fresh root file system.")
+        job.say("creating", say("making_system_disk"))
         self._halt_all(job)
         self._build(job, job.desired.image)
 

@@ -21,6 +21,7 @@ from agents.daemon.engine.interface import (
 from agents.daemon.engine.pull_watch import UNPACKS_TO
 from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.jobs import Job
+from agents.protocol.sentences import say
 
 GB = 1000**3
 # Text of engines and registries → our code. The first match counts.
@@ -92,7 +93,7 @@ class Images:
         if not there:
             if self._local:
                 raise Failed("image_missing", f"The image {image} is not on this host.")
-            job.say("pulling", "Waiting for another image to arrive.")
+            job.say("pulling", say("waiting_for_pull"))
             with self._busy(), job.passable(), self._slots:
                 self._pull(job)
         if not job.desired.has_ssh:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 from agents.daemon.lib.errors import Superseded
 from agents.daemon.reconciler.plan import Action
 from agents.protocol.messages import DesiredInstance, LayerProgress, Phase
+from agents.protocol.sentences import Said
 
 
 class Busy(NamedTuple):
     """Phase of the work, for the report."""
 
     phase: Phase
-    detail: str = ""
+    said: Said | None = None
     layers: tuple[LayerProgress, ...] = ()
 
 
@@ -37,21 +38,17 @@ class Job:
     def busy(self) -> Busy | None:
         return self._busy
 
-    def say(self, phase: Phase, detail: str = "") -> None:
+    def say(self, phase: Phase, said: Said | None = None) -> None:
         """Report the phase to the loop.
 
         Raises:
             Superseded: The job was cancelled.
         """
-        self._tell(Busy(phase, detail))
+        self._tell(Busy(phase, said))
 
-    def say_layers(self, detail: str, layers: tuple[LayerProgress, ...]) -> None:
-        """Report the progress of the pull.
-
-        Raises:
-            Superseded: The job was cancelled.
-        """
-        self._tell(Busy("pulling", detail, layers))
+    def say_layers(self, said: Said, layers: tuple[LayerProgress, ...]) -> None:
+        """How far the image is."""
+        self._tell(Busy("pulling", said, layers))
 
     def _tell(self, busy: Busy) -> None:
         self.check()

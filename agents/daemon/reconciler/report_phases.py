@@ -58,7 +58,8 @@ def row_of(
     newest = max(own, key=lambda item: item.generation, default=None)
     phase, generation, code, detail = _judge(entry, newest, own)
     if busy is not None:
-        phase, detail, generation, code = busy.phase, busy.detail, entry.generation, ""
+        phase, generation, code = busy.phase, entry.generation, ""
+        detail = "" if busy.said is None else busy.said.in_english
     return ObservedInstance(
         id=instance,
         generation=generation,
@@ -70,6 +71,7 @@ def row_of(
         failure_code=code,
         sample=sample,
         layers=list(busy.layers) if busy is not None else [],
+        said=busy.said if busy is not None else None,
     )
 
 

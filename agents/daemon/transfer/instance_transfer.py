@@ -36,6 +36,7 @@ from agents.daemon.transfer.transfer_session import (
     outcome_of,
     talk_until_through,
 )
+from agents.protocol.sentences import say
 
 Checkpoint = Callable[[str], None]
 
@@ -105,7 +106,7 @@ class Mover:
                 return {}
             if trip.disk_gb:
                 self._copy_disk(operation, trip)
-            operation.progress(operation.seen.done_bytes, operation.seen.total_bytes, "Copying what was installed.")
+            operation.progress(operation.seen.done_bytes, operation.seen.total_bytes, say("copying_system_disk"))
             self._roots.copy(trip.source, trip.target, trip.number)
             self._checkpoint("root-copied")
             operation.check()
@@ -127,7 +128,7 @@ class Mover:
         def tell(count: int) -> None:
             nonlocal done
             done += count
-            operation.progress(min(done, total), total, "Copying the data disk.")
+            operation.progress(min(done, total), total, say("copying_data_disk"))
 
         sums = bring_equal(source, spare, {}, tell)
         self._checkpoint("disk-copied")
@@ -171,14 +172,14 @@ class Mover:
 
         def talk(line: EncryptedChannel) -> None:
             nonlocal sent
-            sent = send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, "Sending."))
+            sent = send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, say("sending")))
 
         way = Way.of(operation.order.args, is_source=True)
         talk_until_through(Calling(self._open_pair, way), operation, talk)
         return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
 
     def _take_out(self, operation: Operation, trip: _Trip, path: Path) -> None:
-        said = "Packing what was installed."
+        said = say("packing_system_disk")
         operation.progress(0, 0, said)
         self._roots.take_out(
             trip.source, trip.target, operation.order.id, path, lambda done, total: operation.progress(done, total, said)
@@ -239,7 +240,7 @@ class Mover:
 
     def _take_in(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
         """Put the data disk in place first: the saved root shows that everything is there."""
-        operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, "Unpacking what was installed.")
+        operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, say("unpacking_system_disk"))
         image, _ = self._disks.paths(trip.target)
         if trip.disk_gb and inbox.path(DISK).exists():
             check_received(inbox.path(DISK), (trip.source, trip.target), operation.check)

@@ -13,6 +13,7 @@ from agents.daemon.lib.chunk_manifest import BadManifest, Parcel
 from agents.daemon.lib.errors import Failed
 from agents.daemon.transfer.direct_connection import ClosableLine, Listener, Meeting, Opened, dial
 from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, hear_parcel, receive_parcel
+from agents.protocol.sentences import CUT_OFF, say
 
 STALLED_AFTER: Final = 1800.0  # seconds without any progress, after which the other side counts as gone
 PAUSE: Final = 2.0
@@ -85,7 +86,7 @@ def talk_until_through(
     while (fault := _dial(open_line, talk)) is not None:
         seen = operation.seen
         if fault:
-            operation.progress(seen.done_bytes, seen.total_bytes, f"Cut off: {fault}. Dialling again."[:300])
+            operation.progress(seen.done_bytes, seen.total_bytes, say(CUT_OFF, why=fault))
         if seen.done_bytes > moved:
             moved, since = seen.done_bytes, time.monotonic()
         if time.monotonic() - since > STALLED_AFTER:
@@ -161,7 +162,7 @@ def fetch_parcel(
     """
 
     def progress(done: int, total: int) -> None:
-        operation.progress(done, total, "Receiving." if done < total else "Checking everything that came.")
+        operation.progress(done, total, say("receiving") if done < total else say("checking_received"))
         came()
 
     def talk(line: EncryptedChannel) -> None:

@@ -30,6 +30,7 @@ from agents.daemon.transfer.transfer_session import (
     outcome_of,
     talk_until_through,
 )
+from agents.protocol.sentences import say
 
 Checkpoint = Callable[[str], None]
 
@@ -58,12 +59,12 @@ class VolumeTravel:
 
     def send(self, operation: Operation) -> Mapping[str, str]:
         image = self._at_rest(checked_id(operation.order.args["source"]))
-        operation.progress(0, 0, "Looking at what is to be sent.")
+        operation.progress(0, 0, say("preparing_to_send"))
         parcel = Parcel((describe(FILE, image, lambda done, total: operation.check()),))
         self._checkpoint("volume-described")
 
         def talk(line: EncryptedChannel) -> None:
-            send_parcel(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, "Sending."))
+            send_parcel(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, say("sending")))
 
         way = Way.of(operation.order.args, is_source=True)
         talk_until_through(Calling(self._open_pair, way), operation, talk)

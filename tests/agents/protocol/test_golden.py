@@ -31,6 +31,7 @@ from agents.protocol.messages import (
     Tunnel,
     WaitAnswer,
 )
+from agents.protocol.sentences import say
 from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 FOLDER = Path(__file__).with_name("golden")
@@ -89,6 +90,7 @@ MESSAGES: dict[str, Any] = {
                     LayerProgress("a3ed95caeb02", 12_582_912, 62_914_560, "downloading"),
                     LayerProgress("b0c1", step="ready"),
                 ],
+                said=say("loading_image", done=12, total=60, ready=1, layers=2),
             ),
         ],
         absent=["a" * 32],
@@ -107,7 +109,7 @@ MESSAGES: dict[str, Any] = {
             12.5,
         ),
         operations=[
-            ObservedOperation("b" * 32, "running", 4096, 8192, "Copying."),
+            ObservedOperation("b" * 32, "running", 4096, 8192, "Copying.", said=say("copying")),
             ObservedOperation("c" * 32, "failed", failure_code="disk_full", detail="No room.", outcome={"kept": "yes"}),
         ],
     ),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from agents.daemon.disks.operation_runner import STEP_BYTES, Operation, Operations
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.protocol.messages import OperationOrder
+from agents.protocol.sentences import say
 
 A, B = OperationOrder("a" * 32, "copy", {"from": "x"}), OperationOrder("b" * 32, "copy")
 
@@ -19,7 +20,7 @@ def test_an_order_is_carried_out_once_and_told_until_it_is_no_longer_named() -> 
 
     def copy(own: Operation) -> Mapping[str, str]:
         made.append(own.order.args["from"])
-        own.progress(5, 10, "Copying.")
+        own.progress(5, 10, say("copying"))
         return {"checksum": "f00"}
 
     operations = with_operator(copy)

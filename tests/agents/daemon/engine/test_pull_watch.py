@@ -10,6 +10,7 @@ import pytest
 from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, EngineSilent, NoRoom, Pull, PullStalled
 from agents.daemon.engine.pull_watch import Layers, Line, follow_pull
 from agents.protocol.messages import LayerProgress
+from agents.protocol.sentences import Said, say
 
 MIB = 1024**2
 
@@ -35,7 +36,8 @@ def test_progress_is_told_by_layer_and_in_words() -> None:
     assert all(layers.note(line) for line in (*steps[:4], steps[5]))
     assert not layers.note(steps[4])
     layers.note({"status": "Pulling from x"})
-    assert layers.sentence == "Loading the image: 30 of 60 MiB, 1 of 4 layers ready."
+    assert layers.said == say("loading_image", done=30, total=60, ready=1, layers=4)
+    assert layers.said.in_english == "Loading the image: 30 of 60 MiB, 1 of 4 layers ready."
     assert layers.told == (
         LayerProgress("a", 10 * MIB, 40 * MIB, "downloading"),
         LayerProgress("b", 20 * MIB, 20 * MIB, "unpacking", 3 * MIB),
@@ -62,10 +64,10 @@ def test_trying_again_and_again_is_no_progress() -> None:
 
 
 def test_the_end_is_the_end() -> None:
-    said: list[str] = []
+    said: list[Said] = []
     follow_pull(
         lambda: iter([_line("a", "Downloading", 1, MIB)]),
-        _pull(said=lambda text, layers: said.append(text)),
+        _pull(said=lambda one, layers: said.append(one)),
         threading.Event(),
     )
     assert len(said) == 1
@@ -151,7 +153,7 @@ def test_what_came_in_a_burst_is_told_though_nothing_comes_after_it() -> None:
         yield _line("a", "Downloading", 1, MIB)
         let_go.wait(10)
 
-    def said(_text: str, layers: tuple[LayerProgress, ...]) -> None:
+    def said(_said: Said, layers: tuple[LayerProgress, ...]) -> None:
         if layers:
             told.set()
             let_go.set()

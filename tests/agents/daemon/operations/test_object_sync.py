@@ -12,6 +12,7 @@ from agents.daemon.operations.object_sync import simulated_syncs, sync_login, sy
 from agents.daemon.operations.rclone_container import BoxOrder, BoxState, box_body
 from agents.daemon.operations.rclone_log import SyncStats, fault_of, read_log
 from agents.protocol.messages import OperationOrder
+from agents.protocol.sentences import say
 
 ARGS = {
     "direction": "up",
@@ -112,6 +113,6 @@ def test_progress_in_files_is_told_when_it_changes() -> None:
     told: list[bool] = []
     work = Operation(OperationOrder("b" * 32, "sync_objects", ARGS), told.append)
     for files in ((0, 3), (1, 3), (1, 3), (2, 3)):
-        work.progress(10, 100, "Copying.", files=files)
+        work.progress(10, 100, say("copying"), files=files)
     assert len(told) == 3
     assert (work.seen.done_files, work.seen.total_files) == (2, 3)

@@ -8,6 +8,7 @@ from agents.daemon.engine.interface import Container
 from agents.daemon.lib.journal import Entry
 from agents.daemon.reconciler.jobs import Busy
 from agents.daemon.reconciler.report_phases import ASKING, CUT, RESTARTED, VANISHED, row_of
+from agents.protocol.sentences import say
 
 ID = "a" * 32
 RUNNING = Container("c", ID, 2, "running", "s", ("GPU-1",), "t1", run_seconds=3.0)
@@ -62,8 +63,9 @@ def test_phases(own: list[Container], entry: Entry, phase: str, generation: int,
 
 
 def test_what_is_being_done_comes_first() -> None:
-    row = row_of(ID, Entry(generation=3, accepted=2), [RUNNING], busy=Busy("pulling", "half"))
-    assert (row.phase, row.generation, row.detail, row.failure_code) == ("pulling", 3, "half", "")
+    row = row_of(ID, Entry(generation=3, accepted=2), [RUNNING], busy=Busy("pulling", say("copying")))
+    assert (row.phase, row.generation, row.detail, row.failure_code) == ("pulling", 3, "Copying.", "")
+    assert row.said == say("copying")
 
 
 def test_a_running_row_has_all_there_is_to_say() -> None:

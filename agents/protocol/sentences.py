@@ -1,0 +1,60 @@
+"""What an agent says of its work while it goes on: a code with what it is filled in with, beside the English sentence.
+
+A control plane that knows the code says it in its reader's language. One that does not, and one of before there were codes,
+has the sentence; an agent of before sends that alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+LOADING_IMAGE: Final = "loading_image"
+CUT_OFF: Final = "cut_off"
+
+# By code, with the parameters in braces. They are only ever added.
+SENTENCES: Final[Mapping[str, str]] = {
+    "checking_copy": "Checking the copy.",
+    "checking_received": "Checking everything that came.",
+    "comparing_files": "Comparing the files on both sides.",
+    "copying": "Copying.",
+    "copying_changes": "Copying what has changed meanwhile.",
+    "copying_data_disk": "Copying the data disk.",
+    "copying_disk": "Copying the disk.",
+    "copying_snapshot": "Copying the snapshot.",
+    "copying_system_disk": "Copying what was installed.",
+    CUT_OFF: "Cut off: {why}. Dialling again.",
+    "expanding_disk": "Making it larger.",
+    "loading_copy_program": "Loading the program that copies.",
+    LOADING_IMAGE: "Loading the image: {done} of {total} MiB, {ready} of {layers} layers ready.",
+    "making_system_disk": "Making a fresh root file system.",
+    "packing_system_disk": "Packing what was installed.",
+    "preparing_to_send": "Looking at what is to be sent.",
+    "pushing_image": "Sending the image to the registry.",
+    "receiving": "Receiving.",
+    "saving_system_disk": "Saving the root file system.",
+    "sending": "Sending.",
+    "simulated_copy": "This host is simulated: nothing was copied.",
+    "unpacking_system_disk": "Unpacking what was installed.",
+    "waiting_for_pull": "Waiting for another image to arrive.",
+}
+_LONGEST: Final = 300
+
+
+@dataclass(frozen=True)
+class Said:
+    """One of SENTENCES, by its code."""
+
+    code: str
+    params: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def in_english(self) -> str:
+        return SENTENCES[self.code].format(**self.params)[:_LONGEST]
+
+
+def say(code: str, **params: object) -> Said:
+    """Raises KeyError for a code that is none, or a parameter that is missing."""
+    said = Said(code, {name: str(value) for name, value in params.items()})
+    if not said.in_english:
+        raise KeyError(code)
+    return said
