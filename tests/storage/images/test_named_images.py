@@ -14,7 +14,7 @@ from accounts.tokens.services import issue_token
 from common import clock
 from common.ids import public_id
 from instances.constants import UNTOUCHED_ONLY
-from instances.lifecycle.fault_attribution import blame
+from instances.lifecycle.host_faults import blame
 from instances.models import Instance
 from instances.states import FaultOf
 from marketplace.models import Host
