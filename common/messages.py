@@ -34,7 +34,7 @@ Quoted = NewType("Quoted", str)
 LONGEST_TEXT: Final = 300
 MOST_PARTS: Final = 20
 DEEPEST: Final = 3
-LARGEST: Final = 4_000
+LARGEST: Final = 8_000
 """Bytes of a message in JSON."""
 _LARGEST_INT: Final = 2**53
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"

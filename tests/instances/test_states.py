@@ -12,6 +12,7 @@ from django.db import transaction
 from accounts.models import User
 from common import clock
 from common.errors import StaleRow, UnlawfulMove
+from common.messages import Name
 from instances.constants import DEADLINES, FAULT_OF
 from instances.core.transitions import check_action, move_instance
 from instances.models import Instance, InstanceEvent
@@ -52,7 +53,7 @@ def _check_move(instance: Instance, origin: InstanceState, target: InstanceState
     fields: dict[str, Any] = {"released_at": clock.now()} if target == InstanceState.GONE else {}
     events = InstanceEvent.objects.filter(instance=row).count()
     if target in INSTANCE_MACHINE.table[origin]:
-        move_instance(row, target, kind="test", actor="test", detail="why", **fields)
+        move_instance(row, target, kind="test", actor="test", detail=Name(name="why"), **fields)
         assert again(row).state == target
         assert again(row).generation == instance.generation + 1
         newest = InstanceEvent.objects.filter(instance=row)[0]

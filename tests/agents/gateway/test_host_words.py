@@ -17,6 +17,7 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
 from agents.protocol.messages import Check, ObservedInstance, ObservedOperation, Report, SelfTestResult
+from agents.protocol.sentences import say
 from agents.relay.connection_registry import told_detail
 from common import clock
 from common.host_words import host_says
@@ -104,7 +105,7 @@ def test_what_it_says_while_it_works(agent: Agent, rent: Callable[..., Instance]
     instance = rent(agent)
     renter, path = Client(), "/instances"
     renter.force_login(alice)
-    tell(agent, instance, "pulling", detail="Loading the image: 43 of 210 MiB, 3 of 7 layers ready.")
+    tell(agent, instance, "pulling", detail="Loading …", said=say("loading_image", done=43, total=210, ready=3, layers=7))
     assert "正在加载镜像：已下载 43 / 210 MiB" in page_of(renter, path, "zh-hans")
     tell(agent, instance, "pulling", detail=LINK)
     for language, mark in (("en", "The host says: “"), ("zh-hans", "主机称：“")):

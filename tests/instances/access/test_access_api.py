@@ -31,6 +31,7 @@ from storage.operations.services import OperationRow, give_up_overdue, record_op
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.test_api import path, post, quoted
+from tests.sayings import worded
 
 SENT = "common.jobs._send"
 
@@ -208,7 +209,7 @@ def answer(host: FakeHost, lines: object, **more: Any) -> Operation:
     """The host's agent ends the reading that it was asked for."""
     operation = Operation.objects.get(kind="read_log", ended_at=None)
     outcome = {"lines": json.dumps(lines), "cut": ""}
-    row = OperationRow(operation.pk, **{"phase": "done", "outcome": outcome, **more})
+    row = OperationRow(operation.pk, **worded({"phase": "done", "outcome": outcome, **more}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
     conclude_operations()
     return operation

@@ -128,7 +128,7 @@ def test_fault_064_a_top_up_in_time_keeps_it_running(bob: User, host: FakeHost, 
 def test_halting_what_has_ended_by_itself_is_not_needed(rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
     release_instance(renter=rin, instance_id=instance.pk)
-    assert not halt_instance(instance_id=instance.pk, kind="funds_exhausted", detail="")
+    assert not halt_instance(instance_id=instance.pk, kind="funds_exhausted")
     assert again(instance).state == "releasing"
     with pytest.raises(NotFound):
         any_instance(uuid4())

@@ -26,6 +26,7 @@ from tests.billing.money import UNIT, charged, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, held, pass_time, running, sell
+from tests.sayings import worded
 
 HOUR = 3600
 
@@ -321,7 +322,7 @@ def test_a_larger_disk(api: Client, host: FakeHost, rin: User, hours: Clock) -> 
 
 
 def done(host: FakeHost, key: Any, **told: Any) -> None:
-    row = OperationRow(key, **{"phase": "done", **told})
+    row = OperationRow(key, **worded({"phase": "done", **told}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
     conclude_operations()
 

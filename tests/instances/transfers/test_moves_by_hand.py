@@ -21,6 +21,7 @@ from instances.web.transfers.serializers import move_shape
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, by_id, order
+from tests.sayings import worded
 
 Post = Callable[..., Any]
 
@@ -65,7 +66,7 @@ def offer(host: FakeHost) -> str:
 
 def tell(kind: str, phase: str, **seen: Any) -> None:
     operation = Operation.objects.get(kind=kind, ended_at=None)
-    record_operations(host_id=operation.host_id, rows=[OperationRow(operation.pk, phase, **seen)], at=clock.now())
+    record_operations(host_id=operation.host_id, rows=[OperationRow(operation.pk, phase, **worded(seen))], at=clock.now())
     conclude_operations()
 
 

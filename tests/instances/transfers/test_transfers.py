@@ -29,6 +29,7 @@ from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, give_up_overdue, record_operations
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
+from tests.sayings import worded
 
 FREE = 50
 
@@ -53,7 +54,7 @@ def copying(host: FakeHost, kind: str) -> Operation:
 
 def tell(operation: Operation, phase: str = "done", **seen: object) -> None:
     """What the host's agent reports of it."""
-    row = OperationRow(operation.pk, phase, **seen)  # type: ignore[arg-type]  # its fields by name
+    row = OperationRow(operation.pk, phase, **worded(seen))  # type: ignore[arg-type]  # its fields by name
     record_operations(host_id=operation.host_id, rows=[row], at=clock.now())
     conclude_operations()
 

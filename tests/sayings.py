@@ -1,0 +1,14 @@
+"""What a fake host says, as rows of the domain have it."""
+
+from typing import Any
+
+from common.messages import Message, of_row
+
+
+def worded(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a row, in which `detail` may be written as text."""
+    return {**columns, "detail": saying(columns.get("detail"))}
+
+
+def saying(detail: str | Message | None) -> Message | None:
+    return of_row(None, detail) if isinstance(detail, str) else detail
