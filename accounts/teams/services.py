@@ -40,7 +40,7 @@ def rename_team(*, user: User, team_id: UUID, name: str) -> Team:
 
 
 def delete_team(*, user: User, team_id: UUID) -> None:
-    """Delete a team of its owner.
+    """Delete a team, as its owner.
 
     Raises:
         LastOwner: others are in the team.

@@ -1,4 +1,4 @@
-"""Debts of renters: collected from the debtor's money, and frozen where they lie in other wallets."""
+"""Debts of renters: collected from the debtor's money; owed money in other wallets is frozen."""
 
 from uuid import UUID
 
@@ -83,7 +83,7 @@ def _post(debt_id: UUID, movements: list[Movement]) -> None:
 
 
 def freeze_owed_money() -> int:
-    """Hold owed money that lies in wallets and release repaid holds; return how many changed.
+    """Hold owed money in other people's wallets, release repaid holds, and return how many changed.
 
     Money that is already held for running instances cannot be frozen: `unfrozen_money` reports where more is
     needed.

@@ -62,7 +62,7 @@ def issue_invoice(*, owner_id: UUID, begin: datetime, end: datetime) -> Invoice 
 
 
 def correct_invoice(*, invoice_id: UUID, reason: str, actor: str, reissue: bool) -> list[Invoice]:
-    """Cancel an invoice in full by a credit note; with `reissue`, issue it anew with present addresses.
+    """Cancel an invoice in full by a credit note; with `reissue`, issue it again with present addresses.
 
     Each invoice is corrected once; a reissued one can be corrected in turn. No money is moved.
     """

@@ -86,7 +86,7 @@ def committed_among(term_ids: Iterable[UUID]) -> set[UUID]:
 
 
 def wallets_among(ids: Iterable[UUID]) -> set[UUID]:
-    """Return those of the ids that are wallets: owed money is frozen under the wallet that it lies in."""
+    """Return those of the ids that are wallets: owed money is frozen under the id of its wallet."""
     return set(Wallet.objects.filter(pk__in=ids).values_list("pk", flat=True))
 
 

@@ -81,7 +81,7 @@ def _posted(keys: Iterable[str]) -> dict[str, int]:
 def _without_movement(since: datetime, until: datetime, seen: set[str]) -> Iterator[str]:
     """Yield postings of the span that have no movement in Stripe's list of the span.
 
-    The movement may be older, so it is requested by itself.
+    The movement may be older, so it is queried separately.
     """
     postings = Posting.objects.filter(kind__in=_KINDS, created_at__gte=since, created_at__lt=until)
     for posting in postings.order_by("pk").iterator(chunk_size=_BATCH):

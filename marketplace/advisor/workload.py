@@ -91,7 +91,7 @@ def check_work(work: Work) -> None:
     """Refuse figures out of bounds and requirements that contradict each other.
 
     Raises:
-        InvalidInput: naming each wrong field.
+        InvalidInput: a figure is wrong; the error names each one.
     """
     wrong = [
         FieldError(name, "out_of_range", f"{name} must be from {least} to {most}.")

@@ -75,7 +75,7 @@ def check_dead(host: Host, now: datetime) -> None:
     """Refuse to write off a host that may come back.
 
     Raises:
-        HostStillReports: with what to do instead.
+        HostStillReports: it may come back; the error says what to do instead.
     """
     if host.state == HostState.RETIRED:
         raise HostStillReports("The host is retired already: nothing of it is left to be written off.")

@@ -32,7 +32,7 @@ def check_price_list(prices: PriceList, *, listed: bool) -> None:
     """Refuse a price list that is not allowed.
 
     Raises:
-        InvalidInput: naming the field.
+        InvalidInput: a price is not allowed; the error names the field.
     """
     if not 0 <= prices.price_micros <= PRICE_MICROS_MAX or (listed and prices.price_micros == 0):
         raise wrong_field("price_hourly", "An offer on the market needs a price above zero.")
