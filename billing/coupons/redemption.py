@@ -34,10 +34,8 @@ SELECT COALESCE((SELECT sum(usage.charge_micros)
 def draw(*, owner_id: UUID, source_kind: str, source_id: UUID, wanted_micros: int, scope: Scope) -> int:
     """Move up to `wanted_micros` of the owner's eligible coupons into the renter wallet.
 
-    Returns the amount moved.
-
-    Runs inside the caller's transaction, which has locked the owner's renter wallet and raises the hold right
-    after.
+    Returns the amount moved. Runs inside the caller's transaction, which has locked the owner's renter wallet and
+    raises the hold right after.
     """
     found = spendable_coupons(owner_id, scope) if wanted_micros > 0 else []
     if not found:

@@ -19,9 +19,7 @@ from common.money import format_money
 def anchor_ledger() -> bool:
     """Write the latest seal's head to LEDGER_ANCHOR_DIR and the object storage.
 
-    Returns whether one was written.
-
-    A failure of one target does not keep the head from the other.
+    Returns whether one was written. A failure of one target does not keep the head from the other.
 
     Raises:
         OSError: a target failed.

@@ -54,13 +54,11 @@ def credit_source(
 ) -> int:
     """Credit the charge for the last CREDITED_SPAN of a run from `since` to `until`.
 
-    Returns the credited micro-units.
-
-    The credit is smaller where CREDITED_PER_DAY was reached in the last 24 hours, which bounds what a host and a
-    renter can agree to report. `key` is <kind>:<id>:<run>; all keys that begin with the same <kind>:<id> share
-    that limit, whatever their source. Runs inside the caller's transaction, after the meter was closed. What the
-    run still owes is charged first, so that no more is ever credited than was charged, whatever the order.
-    Repeating the same key changes nothing.
+    Returns the credited micro-units. The credit is smaller where CREDITED_PER_DAY was reached in the last 24 hours,
+    which bounds what a host and a renter can agree to report. `key` is <kind>:<id>:<run>; all keys that begin with
+    the same <kind>:<id> share that limit, whatever their source. Runs inside the caller's transaction, after the
+    meter was closed. What the run still owes is charged first, so that no more is ever credited than was charged,
+    whatever the order. Repeating the same key changes nothing.
 
     Raises:
         StillMetered: the meter is open.

@@ -145,11 +145,9 @@ class Meter(models.Model):
 class Usage(AppendOnly):
     """Charged period of a meter, as a line of the payer's and the payee's statement.
 
-    Append-only (trigger).
-
-    Written with the two entries that it is part of. Each begins where the meter's last one ended, so that there
-    is no gap and no overlap; the trigger that advances the meter checks it. That trigger also checks references,
-    for all rows of a statement at once: constraints would look each of them up.
+    Append-only (trigger). Written with the two entries that it is part of. Each begins where the meter's last one
+    ended, so that there is no gap and no overlap; the trigger that advances the meter checks it. That trigger also
+    checks references, for all rows of a statement at once: constraints would look each of them up.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -49,10 +49,8 @@ def refund_payment(
 ) -> Refund:
     """Take the amount from the wallet and have it sent to the card.
 
-    Repeating a `refund_id` changes nothing.
-
-    It also takes cash for the used part of the bonus that the rest of the payment no longer covers. With
-    `most_bonus_micros`, nothing is done when that would take more cash.
+    Repeating a `refund_id` changes nothing. It also takes cash for the used part of the bonus that the rest of the
+    payment no longer covers. With `most_bonus_micros`, nothing is done when that would take more cash.
 
     Raises:
         InvalidInput: the amount is not positive, or not a whole number of the currency's units.

@@ -91,11 +91,9 @@ _waiting: ContextVar[list[_Write] | None] = ContextVar("waiting", default=None)
 class Prepared(Generic[M]):
     """Query composed once: `build(**values)` returns the queryset, `kinds` the types of the values.
 
-    Types are UUID, str or int.
-
-    The structure of the query must not depend on the values: no `in` of a list, no None, no slice of varying
-    length. `change` is a statement with named values that changes rows first, in the same round trip: the query
-    sees the rows as they were before, and their number as `CHANGED`.
+    Types are UUID, str or int. The structure of the query must not depend on the values: no `in` of a list, no None,
+    no slice of varying length. `change` is a statement with named values that changes rows first, in the same round
+    trip: the query sees the rows as they were before, and their number as `CHANGED`.
     """
 
     def __init__(self, build: Callable[..., QuerySet[M]], *, change: str = "", **kinds: type) -> None:
@@ -181,9 +179,7 @@ def run(
 def insert(row: Model, *, unless_known: bool = False) -> None:
     """Insert a row like `row.save(force_insert=True)`, without composing.
 
-    An automatic key is not read back.
-
-    With `unless_known`, a row that a unique constraint refuses is skipped.
+    An automatic key is not read back. With `unless_known`, a row that a unique constraint refuses is skipped.
     """
     statement, columns = _insertion(type(row), row.pk is not None)
     statement += " ON CONFLICT DO NOTHING" if unless_known else ""

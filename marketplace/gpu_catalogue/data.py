@@ -1,10 +1,8 @@
 """Figures of the GPU catalogue, one line per model; read by `marketplace.gpu_catalogue.catalogue`.
 
-Some models have a note.
-
-S: the project's source documents (rental guides). D: vendors' data sheets and architecture papers, dense rates; a
-sheet that gives only the sparse tensor rate is halved, and a GeForce's FP32 is 2 x CUDA cores x boost clock. What
-differs between boards of one name, or is not known for sure, is left out.
+Some models have a note. S: the project's source documents (rental guides). D: vendors' data sheets and architecture
+papers, dense rates; a sheet that gives only the sparse tensor rate is halved, and a GeForce's FP32 is 2 x CUDA cores
+x boost clock. What differs between boards of one name, or is not known for sure, is left out.
 """
 
 from typing import Final

@@ -34,12 +34,10 @@ TIME_LIMIT = "time limit"
 def mark_silent_hosts(*, now: datetime) -> int:
     """Mark every host without a report for HOST_SILENT_AFTER as silent; leases stay (D2).
 
-    Returns how many hosts were marked.
-
-    While the circuit breaker is open none is marked: the fault is then probably ours, and an incident says so.
-    Outages that are part of it are forgiven; a host that is still silent afterwards is so from the breaker's end
-    on. The breaker closes when enough hosts are back, when staff close the incident, or when it has been open for
-    BREAKER_LASTS within BREAKER_DAY; the incident says which.
+    Returns how many hosts were marked. While the circuit breaker is open none is marked: the fault is then probably
+    ours, and an incident says so. Outages that are part of it are forgiven; a host that is still silent afterwards is
+    so from the breaker's end on. The breaker closes when enough hosts are back, when staff close the incident, or
+    when it has been open for BREAKER_LASTS within BREAKER_DAY; the incident says which.
     """
     silence = silence_at(now)
     if silence.is_mass:

@@ -35,10 +35,8 @@ _REASON_CHARS_MOST: Final = 300
 def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) -> HostWriteOff:
     """Write off a dead host: revoke its key, retire it, and let its leases end by this decision.
 
-    The decision is logged.
-
-    The host's row is locked: of a write-off and a report that brings the host back, the first to commit decides.
-    Repeating it changes nothing.
+    The decision is logged. The host's row is locked: of a write-off and a report that brings the host back, the first
+    to commit decides. Repeating it changes nothing.
 
     Raises:
         Forbidden: the user is not staff.

@@ -46,9 +46,10 @@ class OwnerHosts:
 
 @dataclass(frozen=True)
 class Silence:
-    """Numbers of watched and lost hosts, and of owners, each of which is lost in part by lost hosts.
+    """Numbers of hosts and owners, watched and lost.
 
-    `spent` means that the circuit breaker has been open for the longest allowed time within a day.
+    `owners_lost` adds up each owner's share of lost hosts. `spent` means that the circuit breaker has been open
+    for the longest allowed time within a day.
     """
 
     watched: int
@@ -76,10 +77,8 @@ class Silence:
 def silence_at(now: datetime) -> Silence:
     """Return the present silence, including hosts that were marked within the window.
 
-    A failing network loses a few hosts per sweep.
-
-    A host whose last report was before a mass silence that staff or its time limit ended is gone, and is not
-    counted.
+    A failing network loses a few hosts per sweep. A host whose last report was before a mass silence that staff or
+    its time limit ended is gone, and is not counted.
     """
     silence = silence_of(_hosts_by_owner(now))
     return replace(silence, spent=open_for(now) >= BREAKER_LASTS) if silence.is_mass else silence

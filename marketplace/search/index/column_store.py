@@ -39,9 +39,8 @@ _TYPES: Final[Mapping[str, Any]] = {
 class Store:
     """Arrays by column.
 
-    An offer keeps its slot while it is rented and returns, so that most changes write few numbers.
-
-    A closed offer keeps its slot with `count` 0, which no search returns.
+    An offer keeps its slot while it is rented and returns, so that most changes write few numbers. A closed offer
+    keeps its slot with `count` 0, which no search returns.
     """
 
     def __init__(self) -> None:
