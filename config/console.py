@@ -1,4 +1,4 @@
-"""Pages that belong to no app: the guides and the API reference."""
+"""Pages that belong to no app: the guides, the API reference and its OpenAPI document."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -8,8 +8,10 @@ from django.shortcuts import render
 from django.urls import path
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
 
-from common.http.openapi import Operation, operations
+from common.http.openapi import Operation, operations, schema_json, schema_version
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,17 @@ def _by_resource(rows: tuple[Operation, ...]) -> list[tuple[str, list[Operation]
         return row.path.removeprefix("/api/v1/").partition("/")[0]
 
     return [(name, list(group)) for name, group in groupby(sorted(rows, key=resource), key=resource)]
+
+
+def _version(request: HttpRequest) -> str:
+    return schema_version()
+
+
+@require_safe
+@cache_control(public=True, max_age=300)
+@condition(etag_func=_version)
+def openapi_json(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(schema_json(), content_type="application/json")
 
 
 web_urlpatterns = [

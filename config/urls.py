@@ -8,7 +8,7 @@ from accounts.web.admin_sites import host_panel, staff_panel
 from agents.gateway.urls import agent_urlpatterns
 from billing.urls import api_urlpatterns as billing_api
 from billing.urls import web_urlpatterns as billing_web
-from config import console, health, openapi_views, page_events
+from config import console, health, page_events
 from config.market_sources import MARKET_IMAGES, place_of_volume
 from instances.urls import api_urlpatterns as instances_api
 from instances.urls import earnings_api_urlpatterns
@@ -27,7 +27,7 @@ handler429 = "config.problems.too_many_requests"  # allauth's limits
 handler500 = "config.problems.server_error"
 
 api_urlpatterns = [
-    path("openapi.json", openapi_views.openapi_json, name="openapi"),
+    path("openapi.json", console.openapi_json, name="openapi"),
     path("live", page_events.LiveView.as_view(), name="api_live"),
     *search_urlpatterns(image_needs, place_of_volume),
     *earnings_api_urlpatterns,

@@ -1,6 +1,7 @@
 """HTTP endpoints of the agents.
 
-There is no session and no user: an agent is known by its join token first, then by its signature.
+There is no session and no user: an agent is known by its join token first, then by its signature. The release and the
+install script are public: whoever installs the agent checks digests and a signature.
 """
 
 import logging
@@ -10,8 +11,9 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DataError, InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 
 from agents.gateway.constants import BUSY_RETRY_S, SPEED_WINDOW, UNAVAILABLE_RETRY_S, WAIT_PATH
 from agents.gateway.converters import read_enrolment
@@ -19,13 +21,13 @@ from agents.gateway.errors import Malformed, Refused, TooManySpeedTests, Unavail
 from agents.gateway.request_parsing import claimed_host, read_body, read_signed, remote_address
 from agents.gateway.services.audit import record_refusal
 from agents.gateway.services.identities import enrol_agent
-from agents.gateway.services.port_check_tickets import give_leave
-from agents.gateway.services.speed_test import give_download, take_upload
+from agents.gateway.services.self_tests import give_download, give_leave, take_upload
 from agents.gateway.services.sync import exchange_report
 from agents.protocol.codec import encode
 from agents.protocol.speed_test import LARGEST_BYTES, SERVER_TIME_HEADER
 from common import clock
-from common.errors import Busy, DomainError
+from common.agent_release import INSTALL_SCRIPT, release_path
+from common.errors import Busy, DomainError, NotFound
 from common.http.problems import problem_response
 from common.json import to_json
 
@@ -98,6 +100,21 @@ def speed_up(request: HttpRequest) -> HttpResponse:
 def speed_down(request: HttpRequest, count: int) -> HttpResponse:
     content = give_download(message=read_signed(request, at_most=0), received_at=clock.now(), count=count)
     return _timed(HttpResponse(content, content_type="application/octet-stream", headers={"Cache-Control": "no-store"}))
+
+
+@require_safe
+def install_script(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(
+        INSTALL_SCRIPT.read_bytes(), content_type="text/x-shellscript", headers={"Cache-Control": "no-cache"}
+    )
+
+
+@require_safe
+def release_file(request: HttpRequest, name: str) -> HttpResponseBase:
+    path = release_path(name)
+    if path is None:
+        return problem_response(NotFound("This market serves no such file of the agent."))
+    return FileResponse(path.open("rb"), content_type="application/octet-stream", headers={"Cache-Control": "no-cache"})
 
 
 def _wait_url(request: HttpRequest) -> str:

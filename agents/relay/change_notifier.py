@@ -16,9 +16,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from agents.relay.recent_changes import Recent
-from agents.relay.revoked_hosts import PREFIX as ENDED_PREFIX
-from agents.relay.revoked_hosts import Ended
-from agents.relay.ticket_checks import ENDED, Gate
+from agents.relay.ticket_checks import ENDED, ENDED_PREFIX, Ended, Gate
 
 logger = logging.getLogger("berth.relay")
 

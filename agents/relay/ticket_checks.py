@@ -1,4 +1,4 @@
-"""Verification of tickets, including whether the credential behind them has been revoked since.
+"""Verification of tickets, including whether the credential or the agent's key has been revoked since.
 
 A user's ticket is bound to names: the version of the account, and the session or API token that requested it. The
 control plane publishes which names have ended (a sorted set and a channel in Redis, and a sweep that publishes all
@@ -14,6 +14,8 @@ from typing import Any, Final
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket, read_stream_ticket, read_ticket
 
 ENDED: Final = "ended"  # key of the set and name of the channel, as common.revocation writes them
+ENDED_PREFIX: Final = "ended:"  # of the keys and channels for hosts, as common.change_counters writes them
+TICKET_LIFETIME_S: Final = 600  # of an agent's tickets for waiting, its link and its ports: see agents.gateway.constants
 # How long the known revocations may be out of date: without Redis nobody can say that a ticket has not been revoked.
 BLIND_S: Final = 60.0
 
@@ -101,3 +103,31 @@ class Gate:
         self._inside[name].discard(cut)
         if not self._inside[name]:
             del self._inside[name]
+
+
+class Ended:
+    """For each host, when its agent's key was revoked, and whether it has been given a new key."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, tuple[int, bool]] = {}
+
+    def note(self, topic: str, words: str) -> str:
+        """Record a revocation and return the host whose connections must be closed now.
+
+        It is "" for a malformed message, and for a host that goes on under a new key.
+        """
+        moment, _, over = words.partition(" ")
+        host = topic.removeprefix("host:")
+        if not moment.isdecimal() or host == topic:
+            return ""
+        self._at[host] = int(moment), over == "1"
+        return "" if over == "1" else host
+
+    def voids(self, ticket: Ticket) -> bool:
+        """Return whether the ticket was given to an agent that has been revoked since."""
+        kind, _, rest = ticket.topic.partition(":")
+        words = rest.split(":")
+        if kind == "pair":  # valid for hours, so it counts again once the host has a new key
+            return len(words) > 1 and not self._at.get(words[1], (0, True))[1]
+        host = words[-1]
+        return host in self._at and ticket.expires_at <= self._at[host][0] + TICKET_LIFETIME_S

@@ -123,7 +123,7 @@ def test_imports_only_go_down_inside_an_app() -> None:
         ("billing.web.payments.admin", "billing.web.payments.views"),
         ("storage.tasks", "storage.web.volumes.forms"),
         ("accounts.users.profile", "accounts.web.webhooks.forms"),
-        ("agents.gateway.services.sync", "agents.gateway.release_views"),
+        ("agents.gateway.services.sync", "agents.gateway.views"),
         ("instances.core.endpoints", "instances.web.volumes.views"),
     ],
 )

@@ -1,12 +1,14 @@
 """The agent's sync: apply the report of a host and answer with its desired state."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 
 from agents.gateway.constants import HOW_TO_GO_ON, REPORT_INTERVAL_S, TICKET_LIFETIME
 from agents.gateway.converters import (
@@ -29,7 +31,6 @@ from agents.gateway.request_parsing import SignedMessage
 from agents.gateway.selectors import authentic_sender, standing_of
 from agents.gateway.services.audit import record_foreign, record_refusal
 from agents.gateway.services.epochs import meet_epoch
-from agents.gateway.services.host_lock import take_turn
 from agents.gateway.services.identities import admit_message, note_facts
 from agents.gateway.services.tunnels import link_address, link_ticket, tunnels_of
 from agents.protocol.messages import DesiredState, Report
@@ -37,7 +38,7 @@ from agents.protocol.tickets import sign_ticket
 from billing.constants import PROOF_BRIDGE
 from common import clock
 from common.change_counters import version_of
-from common.errors import DomainError, InvalidInput
+from common.errors import Busy, DomainError, InvalidInput
 from common.ids import public_id
 from instances.core.observations import ObservedRow
 from instances.core.wakeup_payloads import slip_key
@@ -61,6 +62,31 @@ logger = logging.getLogger(__name__)
 
 AGENT = "agent"
 _FACTS = "Report.facts"
+
+
+_KEY_BITS = 64
+
+
+@contextmanager
+def take_turn(host_id: UUID) -> Iterator[None]:
+    """Hold the host's lock for a sync, or raise Busy at once: a web worker must not wait for another.
+
+    A report is applied in several short transactions, hence an advisory lock of the database session. It ends with
+    the block, and with the session when this process dies. (A pooler in transaction mode would break it.)
+
+    Raises:
+        Busy: Another sync of this host is being handled.
+    """
+    key = int.from_bytes(host_id.bytes[-_KEY_BITS // 8 :], signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+        if not cursor.fetchone()[0]:
+            raise Busy("The last sync of this host is still being processed.")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
 
 
 def exchange_report(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:

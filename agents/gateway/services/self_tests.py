@@ -1,20 +1,29 @@
-"""Speed test: an agent uploads or downloads bytes and measures the time; requests are counted."""
+"""Requests of an agent's self-test: transfers for the speed test, tickets for the reachability test.
+
+The requests are counted and limited; nothing else of a test is stored here.
+"""
 
 import os
 from datetime import datetime
 from functools import cache
 from typing import Final
+from urllib.parse import urlsplit
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
 
-from agents.gateway.constants import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
+from agents.gateway.constants import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW, TICKET_LIFETIME
 from agents.gateway.errors import Replayed, Superseded, TooLarge, TooManySpeedTests
 from agents.gateway.models import AgentIdentity
 from agents.gateway.request_parsing import SignedMessage
 from agents.gateway.selectors import authentic_sender
+from agents.protocol.port_check import DIAL_PATH, Reach
 from agents.protocol.speed_test import LARGEST_BYTES
+from agents.protocol.tickets import sign_ticket
+from common import clock
+from marketplace.hosts.selectors import host_doors
 
 _BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
 
@@ -37,6 +46,19 @@ def give_download(*, message: SignedMessage, received_at: datetime, count: int) 
 def _noise() -> bytes:
     """Return random bytes, the same for everyone: knowing them gives an agent no advantage."""
     return os.urandom(LARGEST_BYTES)
+
+
+def give_leave(*, message: SignedMessage, received_at: datetime, wait_url: str) -> dict[str, str]:
+    """Return the relay's URL and a ticket for it, which allows only the host's own address and ports."""
+    host_id = admit_beside(message, received_at)
+    doors = host_doors(host_id)
+    reach = Reach(host_id.hex, doors.address, doors.port_first, doors.port_last)
+    expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
+    parts = urlsplit(wait_url)
+    return {
+        "url": f"{parts.scheme}://{parts.netloc}{DIAL_PATH}",
+        "ticket": sign_ticket(settings.RELAY_SECRET, topic=reach.topic, expires_at=expires_at),
+    }
 
 
 def admit_beside(message: SignedMessage, received_at: datetime) -> UUID:
