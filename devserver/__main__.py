@@ -7,7 +7,7 @@ python -m devserver down    stop it
 
 import sys
 
-from devserver.errors import StartFailed
+from devserver.external_services import StartFailed
 from devserver.lock import AlreadyRunning, StackLock, stop_running
 from devserver.paths import layout_from_environment
 from devserver.stack import Stack

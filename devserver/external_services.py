@@ -9,9 +9,12 @@ from redis import RedisError
 
 from common.redis_client import connect_to
 from config.env import database_from_url
-from devserver.errors import StartFailed
 
 ANSWER_S: Final = 5
+
+
+class StartFailed(Exception):
+    """The stack cannot start; the text says why and what to do."""
 
 
 def ask(environment: Mapping[str, str]) -> None:

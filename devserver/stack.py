@@ -11,7 +11,7 @@ from types import FrameType
 import httpx
 
 from devserver import external_services, processes
-from devserver.errors import StartFailed
+from devserver.external_services import StartFailed
 from devserver.hosts import Hosts
 from devserver.paths import ROOT, Layout
 from devserver.postgres import Postgres, PostgresFailed, set_up_postgres
