@@ -88,7 +88,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _self_test(options: argparse.Namespace) -> int:
-    """Run the self-test, possibly beside a running agent: GPUs that an instance holds are left alone."""
+    """Run the self-test, even while the agent runs: GPUs that an instance holds are left alone."""
     config = load_config(options.state_dir)
     failed = False
     for check in own_checks(options.state_dir, config):

@@ -69,7 +69,7 @@ def told_detail(said: object) -> str:
 
 
 class Link:
-    """One agent's standing connection, over which it is told what to dial."""
+    """One agent's standing connection, over which the relay asks it to dial."""
 
     def __init__(self, host: str, end: SocketEnd, expires_at: float) -> None:
         self.host = host

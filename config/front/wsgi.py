@@ -44,7 +44,7 @@ class Stored:
 def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
     """Return the WSGI environment; headers with an underscore in their names are dropped.
 
-    As keys they could not be told from headers with a hyphen that a proxy sets.
+    As keys they would equal those of headers with a hyphen that a proxy sets.
     """
     name, _, port = scope.server.rpartition(":")
     environ = {

@@ -164,7 +164,7 @@ class LimitedRuntime(DockerRuntime):
         return [*super().leftovers(instance), *self._systems.leftovers(instance)]
 
     def begin(self, journal: Journal) -> None:
-        """Remove what a killed agent left half-made, before any work; `journal` is told of exceeded limits."""
+        """Remove what a killed agent left half-made, before any work; exceeded limits go to `journal`."""
         self._journal = journal
         self._systems.tidy()
 

@@ -146,7 +146,7 @@ class Operations:
             own.seen = replace(own.seen, phase="failed", failure_code=error.code, detail=error.detail)
         except (EngineRefused, EngineSilent, OSError) as error:
             own.seen = replace(own.seen, phase="failed", failure_code="operation_failed", detail=str(error)[:300])
-        except Exception as error:  # whatever it was, the rest of the agent goes on
+        except Exception as error:  # whatever the error, the rest of the agent must go on
             logger.exception("operation %s (%s) broke off", own.order.id, own.order.kind)
             own.seen = replace(own.seen, phase="failed", failure_code="operation_failed", detail=type(error).__name__)
         else:

@@ -25,7 +25,7 @@ def stop_service(state: Path) -> None:
 
 
 def start_service(state: Path) -> None:
-    """Start the service if it is enabled, since whoever disabled it meant it."""
+    """Start the service if it is enabled: a disabled one was disabled on purpose."""
     if has_service(state) and _systemctl("is-enabled", UNIT.name):
         _systemctl("start", UNIT.name)
 

@@ -96,7 +96,7 @@ class SelfTester:
                 if self._clock() - run.begun > DEADLINE_SECONDS:
                     run.checks.append(_late(f"Broken off after {DEADLINE_SECONDS:.0f} s."))
                     break
-        except Exception as error:  # whatever it was, the rest of the agent goes on
+        except Exception as error:  # whatever the error, the rest of the agent must go on
             logger.exception("the self-test broke off")
             failed = Check(id="finished", passed=False, reason="failed", actual=f"{type(error).__name__}: {error}")
             run.checks.append(failed)

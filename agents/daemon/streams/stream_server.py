@@ -172,7 +172,7 @@ class Streams:
                 await self._hold(standing)
             except StreamLost as error:
                 logger.info("the link to the relay: %s", error)
-            except Exception:  # whatever it was, the next link may last
+            except Exception:  # whatever the error, the next link may last
                 logger.exception("the link to the relay broke off")
             pause = FIRST_PAUSE_S if time.monotonic() - begun > STEADY_S else min(pause * 2, LONGEST_PAUSE_S)
             await asyncio.sleep(random.uniform(pause / 2, pause))  # noqa: S311 it spreads load

@@ -54,8 +54,8 @@ class _Trip:
     target: str
     number: int
     disk_gb: int
-    root_bytes: int  # limit for the unpacked root; 0: not told
-    image: str  # image that the root is based on; "": not told
+    root_bytes: int  # limit for the unpacked root; 0: unknown
+    image: str  # image that the root is based on; "": unknown
 
     @property
     def names(self) -> tuple[str, ...]:

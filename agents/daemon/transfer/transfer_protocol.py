@@ -242,7 +242,7 @@ def receive_parcel(
 
 
 class _Pulse:
-    """Tells the source regularly, during the verification, that the target is still there."""
+    """Sends the source a sign of life at intervals while the target verifies the files."""
 
     def __init__(self, line: EncryptedChannel, parcel: Parcel, progress: Progress) -> None:
         self._line, self._parcel, self._progress = line, parcel, progress
