@@ -1,4 +1,4 @@
-"""Synchronization of threads: an event with a delay, the hand-over of a newest value, a background call."""
+"""Synchronization of threads: a delayed event, the hand-over of a newest value, a background call."""
 
 import math
 import threading

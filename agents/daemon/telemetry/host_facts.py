@@ -35,7 +35,7 @@ DISK_FULL = "The disk of the agent's folder is full: nothing new can be made on 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Results of the last self-tests: whole MB/s and Mbit/s; times in Unix seconds by this machine's clock."""
+    """Results of the last self-tests, in whole MB/s and Mbit/s; times in Unix seconds by this machine."""
 
     disk_read_mbps: int | None = None
     disk_write_mbps: int | None = None
