@@ -34,7 +34,7 @@ def own_checks(state: Path, config: AgentConfig) -> Iterator[Check]:
 
 
 def as_line(check: Check) -> str:
-    """Format one check, with its remedy if it failed; values that only the market evaluates as measured."""
+    """Format one check, with its remedy if it failed; what only the market evaluates shows as measured."""
     words = {True: "passed", False: "failed", None: "measured" if check.value is not None else "not made"}
     gpu = f" {check.gpu}" if check.gpu else ""
     told = f"{words[check.passed]:9}{check.id}{gpu}: {check.actual}"

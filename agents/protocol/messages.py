@@ -131,7 +131,7 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class InstanceSample:
-    """Usage of one instance since the last report: CPU in percent of one core, MiB, bytes."""
+    """Usage since the last report: CPU in percent of one core, memory in MiB, traffic in bytes."""
 
     cpu_pct: float
     ram_mb: int

@@ -65,7 +65,7 @@ class DockerImages:
     def check_copy(self, container: str) -> None:
         """Check that the container's layer may be copied in the engine, outside of its system disk.
 
-        Holes in its files count: the engine fills them, so the disk of 20 GB can hold what is a layer of terabytes.
+        Holes in its files count: the engine fills them, so a disk of 20 GB can hold what is a layer of terabytes.
         A root that was cloned or moved before is based on a layer that its disk does not hold; both together must
         fit the disk's limit, so that no chain of copies grows beyond it. And the host needs room for the copy.
 

@@ -153,7 +153,7 @@ class Journal:
             os.pwrite(self._file, bytes(self._size - end), end)
 
     def _hold(self, file: int) -> None:
-        """Write to this file from now on; it is closed with the journal, or when the journal is collected."""
+        """Write to this file from now on; it is closed with the journal, or garbage-collected."""
         self._file, self._closing = file, weakref.finalize(self, os.close, file)
 
     def _append(self, lines: bytes) -> None:

@@ -79,7 +79,7 @@ class Acceptance:
         return self._runtime.ssh_answers(port, container) if desired.has_ssh else self._bridge.answers(desired.id)
 
     def _await_program(self, job: Job, container: str) -> None:
-        """Wait whether the program of an image that is not the market's own keeps running for a moment."""
+        """Check for a moment that the program of an image that is not the market's own keeps running."""
         end = time.monotonic() + (0.0 if self._runtime.instant else self._program_s)
         while (found := find(self._runtime, job.desired.id, container)) is not None and found.status == "running":
             if time.monotonic() > end:

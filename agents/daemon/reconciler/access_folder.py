@@ -32,7 +32,7 @@ def access_files(desired: DesiredInstance) -> dict[str, str]:
 
 
 def preempt_note(preempt_at: int) -> str:
-    """Return the notice of a preemption, for programs in the container; it exists while it holds."""
+    """Return the notice of a preemption, for programs in the container; its file exists while it holds."""
     at = datetime.fromtimestamp(preempt_at, UTC)
     note = {"reason": "spot", "preempt_at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "preempt_at_unix": preempt_at}
     return json.dumps(note) + "\n"

@@ -266,7 +266,7 @@ class ActionExecutor:
         self._build(job, saved)
 
     def _reimage(self, job: Job) -> None:
-        """Make a fresh root from the image; the old one runs until it is there, and is kept until it runs."""
+        """Make a fresh root; the old one runs until the image is pulled, and is kept until the new one runs."""
         entry = self._journal.entry(job.desired.id)
         if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
