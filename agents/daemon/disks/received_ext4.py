@@ -1,8 +1,9 @@
-"""Whether an ext4 image that another host sent may be mounted: only if its file system is one that ours could have made.
+"""Check whether an ext4 image from another host may be mounted: only if ours could be like it.
 
-The kernel trusts a file system that root mounts. So the superblock is read here first, without the kernel: no feature that
-our own `mkfs` does not set, no external journal, no options of its own, sizes that fit the file. Then `e2fsck` reads the
-rest as an ordinary process, bounded in time and memory. A field of the superblock is named as in the kernel's ext4.h.
+The kernel trusts a file system that root mounts. So the superblock is read here first, without the kernel: no
+feature that our own `mkfs` does not set, no external journal, no options of its own, sizes that fit the file. Then
+`e2fsck` reads the rest as an ordinary process, limited in time and memory. Fields of the superblock are named as in
+the kernel's ext4.h.
 """
 
 import struct
@@ -23,7 +24,7 @@ NEEDS_RECOVERY: Final = 0x4
 INCOMPAT: Final = 0x2 | NEEDS_RECOVERY | 0x40 | 0x80 | 0x200 | 0x2000
 # sparse_super, large_file, huge_file, dir_nlink, extra_isize, metadata_csum; orphan_present, as after a power cut.
 RO_COMPAT: Final = 0x1 | 0x2 | 0x8 | 0x20 | 0x40 | 0x400 | 0x10000
-# Without these the checks below would say less: metadata has checksums, and the journal is within.
+# Without these the checks below would prove less: metadata must have checksums, and the journal must be internal.
 MUST: Final = (("s_feature_compat", 0x4), ("s_feature_incompat", 0x40), ("s_feature_ro_compat", 0x400))
 
 _AT: Final = 1024
@@ -54,31 +55,34 @@ TIME_S: Final = 1800.0
 _LOOK_S: Final = 0.1
 _MEMORY: Final = GIB  # and what grows with the disk: maps of its blocks and inodes
 _MEMORY_SHARE: Final = 1024
-_MENDED: Final = 1  # e2fsck's status for a file system that it has made whole
+_MENDED: Final = 1  # e2fsck's exit status for a file system that it has repaired
 _SAID: Final = 120
 
 Check = Callable[[], None]
 
 
 def check_received(image: Path, keys: Collection[str], go_on: Check = lambda: None) -> None:
-    """Raises Failed (`bad_parcel`: its sender is at fault) for an image that must not be mounted.
+    """Check a received image, whose label must be that of one of `keys` or empty.
 
-    Its label must be that of one of `keys`, or none. `go_on` is called now and then, and may raise to break off.
+    `go_on` is called at intervals, and may raise to abort.
+
+    Raises:
+        Failed: The image must not be mounted (`bad_parcel`: its sender is at fault).
     """
     for fault in faults_of(image, keys):
         raise _refused(fault)
     limits = _limits(image)
-    if _is_dirty(image):  # as after a power cut: what the journal holds is taken up, by a process and not by the kernel
+    if _is_dirty(image):  # as after a power cut: a process replays the journal, not the kernel
         _e2fsck(limits, "-p", image, go_on, most=_MENDED)
     _e2fsck(limits, "-n", image, go_on, most=0)
-    for fault in faults_of(image, keys):  # a journal holds blocks, that of the superblock too
+    for fault in faults_of(image, keys):  # the journal may have replaced blocks, even the superblock
         raise _refused(fault)
     if _is_dirty(image):
         raise _refused("its journal could not be replayed")
 
 
 def faults_of(image: Path, keys: Collection[str]) -> Iterator[str]:
-    """What the superblock says that ours would not."""
+    """Yield what the superblock has that ours would not."""
     found = fields_of(image)
     if not found or found["s_magic"] != ext4.MAGIC:
         yield "it holds no ext4 file system"
@@ -95,7 +99,7 @@ def faults_of(image: Path, keys: Collection[str]) -> Iterator[str]:
 
 
 def fields_of(image: Path) -> dict[str, Any]:
-    """Of the superblock, by name; none for a file that is too short to have one."""
+    """Return the fields of the superblock by name; empty for a file that is too short to have one."""
     with image.open("rb") as file:
         file.seek(_AT)
         head = file.read(_SIZE)
@@ -115,7 +119,7 @@ def _odd_features(found: dict[str, Any]) -> Iterator[str]:
 
 def _sane(found: dict[str, Any]) -> dict[str, bool]:
     block = 1024 << min(found["s_log_block_size"], _LARGEST_LOG)
-    bits = 8 * block  # of one block: a group has one for each of its maps
+    bits = 8 * block  # in one block: a group has one block for each of its bitmaps
     return {
         "s_log_block_size": found["s_log_block_size"] <= _LARGEST_LOG,
         "s_log_cluster_size": found["s_log_cluster_size"] == found["s_log_block_size"],
@@ -158,7 +162,7 @@ def _limits(image: Path) -> tuple[str, ...]:
 def _e2fsck(limits: tuple[str, ...], how: str, image: Path, go_on: Check, *, most: int) -> None:
     command = [*limits, "e2fsck", "-f", how, str(image)]
     end = time.monotonic() + TIME_S
-    # Fixed programs and a path of our own. What it says has no end on a damaged disk, and nobody reads it.
+    # Fixed programs and a path of our own. Output about a damaged disk may have no end, and is not read.
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
         try:
             while process.poll() is None:

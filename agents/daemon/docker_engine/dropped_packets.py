@@ -1,7 +1,7 @@
-"""Whether the host's own packet rules drop every new connection from outside to a container, read from `iptables -S`.
+"""Check whether the host's own packet rules drop all new connections from outside to a container.
 
-A rule of which it is not certain that it meets every such packet (one for some sources, a set, a module that is not known
-here) proves nothing: then somebody may come in. Our own chains are not read: what they keep out is meant to stay out.
+The rules are read from `iptables -S`. A rule that may not match every such packet (one for certain sources, a set,
+or an unknown module) proves nothing: some connections may pass. Our own chains are not read: they block on purpose.
 """
 
 import ipaddress
@@ -16,22 +16,25 @@ from typing import Final
 from agents.daemon.docker_engine.container_spec import BRIDGE_PREFIX
 
 OWN_CHAINS: Final = "BERTH"
-_INSIDE: Final = (BRIDGE_PREFIX, "docker", "br-", "veth", "lo")  # what comes from there does not come from outside
+_INSIDE: Final = (BRIDGE_PREFIX, "docker", "br-", "veth", "lo")  # interfaces whose packets do not come from outside
 _NOWHERE: Final = "00000000"
 _DEPTH: Final = 32
 
 
 class Fate(Enum):
-    """What becomes of a packet in a chain."""
+    """What happens to a packet in a chain."""
 
     DROPPED = "dropped"
-    OPEN = "open"  # some may come through
-    GOES_ON = "goes on"  # to the rule after the one that led there
+    OPEN = "open"  # some packets may pass
+    GOES_ON = "goes on"  # continues after the rule that jumped to the chain
 
 
 @dataclass(frozen=True)
 class Packet:
-    """The first of a connection from outside, once it has been translated. `interfaces`: those by which it may come in."""
+    """First packet of a connection from outside, after its translation.
+
+    `interfaces` are those by which it may arrive.
+    """
 
     interfaces: frozenset[str]
     bridge: str
@@ -41,7 +44,7 @@ class Packet:
 
 
 def is_dropped(rules: Sequence[str], packet: Packet) -> bool:
-    """Whether no new connection from outside is forwarded. Such a packet goes through the chain FORWARD."""
+    """Return whether no new connection from outside is forwarded; such packets pass the chain FORWARD."""
     chains: dict[str, list[list[str]]] = {}
     for line in rules:
         words = shlex.split(line)
@@ -51,13 +54,13 @@ def is_dropped(rules: Sequence[str], packet: Packet) -> bool:
 
 
 def outside_interfaces(proc: Path) -> frozenset[str]:
-    """Those with a default route, by which the internet comes."""
+    """Return the interfaces with a default route, by which the internet is reached."""
     lines = (proc / "net/route").read_text().splitlines()[1:]
     return frozenset(line.split()[0] for line in lines if line.split()[1] == _NOWHERE)
 
 
 def _fate(chain: str, chains: Mapping[str, list[list[str]]], packet: Packet, depth: int) -> Fate:
-    certain = True  # that every packet comes to this rule
+    certain = True  # whether every packet reaches this rule
     for rule in chains.get(chain, []):
         meets = _meets(rule, packet)
         target = next((value for word, value in pairwise(rule) if word in ("-j", "-g")), "")
@@ -81,11 +84,11 @@ def _fate_at(target: str, rule: list[str], chains: Mapping[str, list[list[str]]]
         return Fate.OPEN
     if target.startswith(OWN_CHAINS):
         return Fate.GOES_ON
-    return _fate(target, chains, packet, depth - 1)  # one that is no chain, as LOG, has no rules
+    return _fate(target, chains, packet, depth - 1)  # a target that is no chain, such as LOG, has no rules
 
 
 def _meets(rule: list[str], packet: Packet) -> bool | None:
-    """Whether the packet meets all conditions of the rule; None where that depends on more than is known here."""
+    """Return whether the packet meets all conditions of the rule; None if that cannot be known."""
     answers = [answer if answer is None or not negated else not answer for negated, answer in _answers(rule, packet)]
     if False in answers:
         return False
@@ -93,7 +96,7 @@ def _meets(rule: list[str], packet: Packet) -> bool | None:
 
 
 def _answers(rule: list[str], packet: Packet) -> Iterator[tuple[bool, bool | None]]:
-    """For each condition: whether it is turned round, and whether it holds."""
+    """Yield for each condition whether it is negated, and whether it holds."""
     words, negated = iter(rule), False
     for word in words:
         if word == "!":
@@ -111,7 +114,10 @@ def _answers(rule: list[str], packet: Packet) -> Iterator[tuple[bool, bool | Non
 
 
 def _comes_in(name: str, packet: Packet) -> bool | None:
-    """By an interface without a default route packets may come too: those of a LAN, or of a tunnel."""
+    """Return whether the packet comes by this interface; None if it may.
+
+    Interfaces without a default route count as possible too: those of a LAN or of a tunnel.
+    """
     if name.startswith(_INSIDE):
         return False
     wide = name.removesuffix("+")
@@ -135,7 +141,7 @@ def _has_port(port: int) -> Callable[[str], bool]:
     return is_one_of
 
 
-# What each condition says of the packet. One that is not here may hold or not.
+# What each condition says of the packet; conditions that are not listed may hold or not.
 _CONDITIONS: Final[Mapping[str, Callable[[str, Packet], bool | None]]] = {
     "-p": lambda text, packet: text in ("tcp", "6", "all"),
     "-d": _is_to,

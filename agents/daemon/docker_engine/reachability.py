@@ -35,7 +35,7 @@ NOT_FORWARDED: Final = "The firewall rules that let connections in were removed 
 DROPPED: Final = "A rule of the host's firewall drops every connection to it from outside."
 PROXY_STOPPED: Final = "The engine's program that carries connections to its published ports was stopped on the host."
 NOT_PUBLISHED: Final = "Nothing on the host leads from its published ports to it any more."
-# Somebody on the host means these to be so: its network made anew would change nothing, and take it away for a moment.
+# Set on purpose by somebody on the host: recreating the network would not help, and would interrupt it for a moment.
 NOT_OURS_TO_MEND: Final = frozenset({DROPPED, PROXY_STOPPED})
 
 
@@ -181,7 +181,7 @@ def listening_ports(proc: Path = PROC) -> frozenset[int]:
 
 
 def stopped_ports(proc: Path = PROC) -> frozenset[int]:
-    """The published ports whose proxy exists and does not run, as after SIGSTOP."""
+    """Return the published ports whose proxy exists but does not run, as after SIGSTOP."""
     found: set[int] = set()
     for folder in proc.glob("[0-9]*"):
         try:
