@@ -117,9 +117,7 @@ class Offer(serializers.Serializer[Any]):
     host = OfferHost()
     gpu = OfferGpu()
     gpu_free = serializers.IntegerField()
-    gpu_spot = serializers.IntegerField(
-        help_text="Available about two minutes after an order, by interrupting spot instances"
-    )
+    gpu_spot = serializers.IntegerField(help_text="Available in about two minutes, from spot instances")
     gpu_total = serializers.IntegerField()
     per_gpu = PerGpu()
     disk = OfferDisk()
@@ -132,7 +130,7 @@ class Offer(serializers.Serializer[Any]):
     listed_until = serializers.DateTimeField(allow_null=True)
     prices = Prices()
     price = serializers.CharField(
-        allow_null=True, help_text="Per GPU and hour with the requested options, disk included; null: not offered"
+        allow_null=True, help_text="Per GPU and hour as requested, disk included; null: not offered"
     )
     total = serializers.CharField(allow_null=True, help_text="Per hour for all requested GPUs")
     value = serializers.FloatField(allow_null=True, help_text="TFLOPS per unit of currency and hour")
@@ -264,7 +262,7 @@ class Host(serializers.Serializer[Any]):
     listed_until = serializers.DateTimeField(allow_null=True, help_text="null: no end date")
     enrolled_at = serializers.DateTimeField()
     agent_revoked_at = serializers.DateTimeField(
-        allow_null=True, help_text="Its agent is refused until the host is added again"
+        allow_null=True, help_text="The agent is refused until the host is added again"
     )
     last_seen_at = serializers.DateTimeField()
     gpus = OwnGpu(many=True)
