@@ -129,9 +129,7 @@ class Offer(serializers.Serializer[Any]):
     max_lease_hours = serializers.IntegerField(allow_null=True, help_text="null: no end date")
     listed_until = serializers.DateTimeField(allow_null=True)
     prices = Prices()
-    price = serializers.CharField(
-        allow_null=True, help_text="Per GPU and hour as requested, disk included; null: not offered"
-    )
+    price = serializers.CharField(allow_null=True, help_text="Per GPU and hour, disk included; null: not offered")
     total = serializers.CharField(allow_null=True, help_text="Per hour for all requested GPUs")
     value = serializers.FloatField(allow_null=True, help_text="TFLOPS per unit of currency and hour")
     version = serializers.IntegerField(help_text="Increases with each change of price or specs")
@@ -261,9 +259,7 @@ class Host(serializers.Serializer[Any]):
     reliability = serializers.FloatField(allow_null=True)
     listed_until = serializers.DateTimeField(allow_null=True, help_text="null: no end date")
     enrolled_at = serializers.DateTimeField()
-    agent_revoked_at = serializers.DateTimeField(
-        allow_null=True, help_text="The agent is refused until the host is added again"
-    )
+    agent_revoked_at = serializers.DateTimeField(allow_null=True, help_text="Refused until the host is added again")
     last_seen_at = serializers.DateTimeField()
     gpus = OwnGpu(many=True)
     offers = OwnOffer(many=True)
