@@ -199,6 +199,7 @@ _FORMS = (
     ("refusal_withdrawn", "The refusal was taken back."),
     # what hosts and renters wrote
     ("host_says", "The host says: “%(words)s”"),
+    ("host_says", "The host says: “%(words)s"),  # its end was cut off with the column
     ("renter_says", "The renter says: “%(words)s”"),
 )
 
