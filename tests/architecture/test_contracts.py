@@ -44,7 +44,7 @@ BREACHES: Final = (
     ("instances.models.instances", "instances.web.orders.context", f"instances: {FEATURES}"),
     ("instances.access.guards", "instances.host_reports.reconcile", f"instances: {FEATURES}"),
     ("instances.stray", STRAY, f"instances: {FEATURES}"),
-    ("billing.payouts.bank_csv", "billing.standing.mail", f"billing: {FEATURES}"),
+    ("billing.payouts.bank_export", "billing.standing.mail", f"billing: {FEATURES}"),
     ("billing.stray", STRAY, f"billing: {FEATURES}"),
     ("marketplace.leasing.lease", "marketplace.hosts.hosts", f"marketplace: {FEATURES}"),
     ("storage.clients.stray", "storage.volumes.attachments", f"storage: {FEATURES}"),
