@@ -40,7 +40,7 @@ class FaultOf(models.TextChoices):
     RENTER = "renter", _("renter")
     HOST = "host", _("host")
     PLATFORM = "platform", _("platform")
-    NOBODY = "nobody", _("nobody")  # both the renter and the host can cause it
+    NOBODY = "nobody", _("no one")  # both the renter and the host can cause it
 
 
 class ReportVerdict(models.TextChoices):

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='instance',
             name='fault_of',
-            field=models.CharField(blank=True, choices=[('renter', 'renter'), ('host', 'host'), ('platform', 'platform'), ('nobody', 'nobody')], max_length=10),
+            field=models.CharField(blank=True, choices=[('renter', 'renter'), ('host', 'host'), ('platform', 'platform'), ('nobody', 'no one')], max_length=10),
         ),
     ]
