@@ -82,7 +82,7 @@ def test_a_timed_release_and_the_lock_that_refuses_it(rin: User, host: FakeHost,
     assert beat() == 1
     assert (state(instance), again(instance).timed_release_at) == ("running", None)
     assert events(instance)[-1] == "timed_release_locked"
-    with refused(), pytest.raises(InvalidInput, match="locked"):
+    with refused(), pytest.raises(InvalidInput, match="release protection"):
         change(rin, instance, release_at=in_hours(2))
     change(rin, instance, locked=False, release_at=in_hours(1))
     hours.advance(hours=1)
