@@ -60,7 +60,9 @@ def host_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, A
             booked,
             _("posted every full hour, and when usage ends"),
         ),
-        _figure(_("Can be paid out"), _money(payable.payable_micros), reverse("payouts"), _("settled, minus the reserve")),
+        _figure(
+            _("Available to pay out"), _money(payable.payable_micros), reverse("payouts"), _("settled, minus the reserve")
+        ),
         _figure(_("In progress"), _money(payable.under_way_micros), payouts),
     ]
     headers = [_("Day"), _("Renters paid"), _("Refunds"), _("Platform fee"), _("Your earnings")]

@@ -83,7 +83,7 @@ BUSY: Final = Refusal(
     (("retry-after", str(RETRY_S)),),
 )
 TOO_LATE: Final = Refusal(
-    BodyTooLate("The request's body did not arrive in time. Nothing was done: send it again as a whole."),
+    BodyTooLate("The request body didn't arrive in time. Nothing was done; send the whole request again."),
     _("The request timed out."),
     _("Nothing was changed. Check your connection and try again."),
     (_CLOSE,),

@@ -18,7 +18,7 @@ TERM_WORDS: Final[Mapping[str, Words]] = {
     "gpu": _("GPU model"),
     "series": _("Series"),
     "architecture": _("Architecture"),
-    "vram": "VRAM",
+    "vram": _("VRAM"),
     "fp16": "FP16",
     "fp32": "FP32",
     "count": _("Free GPUs"),
@@ -95,6 +95,11 @@ def value_words(term: str, value: Scalar) -> str:
         if TERMS[term].kind is not Kind.MONEY
         else f"{number} {settings.MARKET_CURRENCY}"
     )
+
+
+def reserved_words(term: str) -> str:
+    """ "Reserved, 1 month": the mode with its term."""
+    return gettext("%(mode)s, %(term)s") % {"mode": MODE_WORDS["reserved"], "term": LENGTH_WORDS[term]}
 
 
 def hours_words(hours: Decimal) -> str:
