@@ -19,7 +19,15 @@ from marketplace.pricing.offer_requirements import NO_IMAGE, ImageNeeds
 from marketplace.search.index.executor import Removed
 from marketplace.search.language.fields import BILLING_MODES, TERMS, Condition, OfferQuery
 from marketplace.search.language.parser import write_line
-from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS, TERM_WORDS, Words, condition_words, plain_number
+from marketplace.search.messages import (
+    LENGTH_WORDS,
+    MODE_WORDS,
+    TERM_WORDS,
+    Words,
+    condition_words,
+    plain_number,
+    reserved_words,
+)
 from marketplace.search.selectors import search_market
 from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace, way_to
 from marketplace.web.search.filter_panel import THRESHOLDS, USUAL_COUNTS, Choice, fill_panel
@@ -200,7 +208,6 @@ def wish_words(name: str, query: OfferQuery) -> str:
         case "gpu_count":
             return gettext("%(count)s or more GPUs") % {"count": query.gpu_count}
         case "billing_mode":
-            length = f", {LENGTH_WORDS[query.term]}" if query.billing_mode == "reserved" else ""
-            return f"{MODE_WORDS[query.billing_mode]}{length}"
+            return reserved_words(query.term) if query.billing_mode == "reserved" else str(MODE_WORDS[query.billing_mode])
         case _:
             return gettext("%(size)s GB data disk") % {"size": plain_number(query.data_disk_gb)}
