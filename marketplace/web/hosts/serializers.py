@@ -191,9 +191,7 @@ class HostDisk(serializers.Serializer[Any]):
     kind = serializers.CharField()
     total_gb = serializers.IntegerField()
     free_gb = serializers.IntegerField()
-    root_limit = serializers.CharField(
-        allow_null=True, help_text="disk: a hard limit per root; none: only monitored; null: an older agent"
-    )
+    root_limit = serializers.CharField(allow_null=True, help_text="disk: hard limit; none: monitored; null: older agent")
     read_mbps = serializers.IntegerField(allow_null=True, help_text="MB/s, median of `samples`; null: not measured")
     write_mbps = serializers.IntegerField(allow_null=True)
     measured_at = serializers.DateTimeField(allow_null=True)
