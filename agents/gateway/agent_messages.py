@@ -1,4 +1,4 @@
-"""What agents say of their work while it goes on, as the market words it. The codes are the protocol's."""
+"""Progress messages of agents, in the market's own words, by the codes of the protocol."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -130,8 +130,8 @@ SAID_BEFORE: Final[Mapping[str, type[Message]]] = {
     "Unpacking what was installed.": UnpackingSystemDisk,
     "Waiting for another image to arrive.": WaitingForPull,
 }
-"""What agents of 0.1.0 say as English sentences alone."""
+"""Messages by the English sentences that agents of version 0.1.0 send without a code."""
 
 _FORMS: Final[tuple[type[Message], ...]] = (*SAID_BEFORE.values(), LoadingImage, CutOff)
 SAYINGS: Final[Mapping[str, type[Message]]] = {form.code: form for form in _FORMS}
-"""By the code of `agents.protocol.sentences`."""
+"""Messages by the codes of `agents.protocol.sentences`."""

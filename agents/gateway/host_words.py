@@ -1,7 +1,7 @@
-"""Storage form of the sentences that agents send.
+"""Stored form of the messages that agents send.
 
-Progress texts that the market knows stay as they are, so that they are translated when shown; all other text is
-marked as the host's own words.
+Known progress messages are stored by their codes, so that they are translated when shown; all other text is quoted as
+the host's own words.
 """
 
 from typing import Any
@@ -12,8 +12,10 @@ from common.messages import Message, host_message
 
 
 def as_said(detail: str, said: Said | None = None) -> Message | None:
-    """What a row of a report says; None for one that says nothing. A code that is not known, or does not have just its
-    parameters, is passed over: then the sentence is quoted."""
+    """Return the message that is stored for a row of a report; None if the row has no text.
+
+    An unknown code, or one with other parameters than its own, is ignored: then the sentence is quoted.
+    """
     known = _known(said) if said is not None else SAID_BEFORE.get(detail, lambda: None)()
     return host_message(detail) if known is None else known
 

@@ -1,7 +1,7 @@
-"""What an agent says of its work while it goes on: a code with what it is filled in with, beside the English sentence.
+"""Progress of an agent's work: a code with parameters, and the same as an English sentence.
 
-A control plane that knows the code says it in its reader's language. One that does not, and one of before there were codes,
-has the sentence; an agent of before sends that alone.
+A control plane that knows the code shows it in its reader's language. One that does not know it, or is older than the
+codes, shows the sentence; agents older than the codes send the sentence alone.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Final
 LOADING_IMAGE: Final = "loading_image"
 CUT_OFF: Final = "cut_off"
 
-# By code, with the parameters in braces. They are only ever added.
+# Sentences by code, with the parameters in braces. Codes may be added, never changed or removed.
 SENTENCES: Final[Mapping[str, str]] = {
     "checking_copy": "Checking the copy.",
     "checking_received": "Checking everything that came.",
@@ -42,7 +42,7 @@ _LONGEST: Final = 300
 
 @dataclass(frozen=True)
 class Said:
-    """One of SENTENCES, by its code."""
+    """Message with the code of one of SENTENCES, and its parameters."""
 
     code: str
     params: dict[str, str] = field(default_factory=dict)
@@ -53,7 +53,11 @@ class Said:
 
 
 def say(code: str, **params: object) -> Said:
-    """Raises KeyError for a code that is none, or a parameter that is missing."""
+    """Return the message of a code.
+
+    Raises:
+        KeyError: There is no such code, or a parameter is missing.
+    """
     said = Said(code, {name: str(value) for name, value in params.items()})
     if not said.in_english:
         raise KeyError(code)

@@ -1,7 +1,4 @@
-"""Steps of every action, in an order that may be interrupted anywhere: the next plan continues.
-
-`checkpoint(name)` is called between the steps; tests pass a function that ends the process there.
-"""
+"""Steps of every action, in an order that may be interrupted anywhere: the next plan continues."""
 
 import errno
 import re
@@ -36,7 +33,7 @@ Checkpoint = Callable[[str], None]
 
 
 def pass_by(name: str) -> None:
-    """Do nothing: the checkpoint outside of tests."""
+    """Do nothing between two steps; tests pass another checkpoint, which ends the process at a step."""
 
 
 @dataclass(frozen=True)
