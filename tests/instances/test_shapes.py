@@ -57,7 +57,9 @@ def test_an_instance_through_its_life(rin: User, host: FakeHost) -> None:
     host.sync()
     failed = shown(instance)
     check(failed, described)
-    assert failed["failure"] == {"code": "exited", "detail": "It ended with code 1.", "fault_of": "renter"}
+    said = {"code": "english", "params": {"sentence": "It ended with code 1."}}
+    failure = {"code": "exited", "detail": "It ended with code 1.", "message": said, "fault_of": "renter"}
+    assert failed["failure"] == failure
     assert failed["health"] == "failed"
     host.settle()
     assert shown(instance)["gpus"] == []

@@ -142,7 +142,8 @@ def test_a_volume_is_synced_with_progress_and_one_at_a_time(
     third = must(call(api, path, wish), 202)
     tell(host, "failed", failure_code="storage_unreachable", detail="It does not answer.")
     failed = must(api.get(f"/api/v1/syncs/{third['id']}"), 200)
-    assert failed["failure"] == {"code": "storage_unreachable", "detail": "It does not answer."}
+    said = {"code": "english", "params": {"sentence": "It does not answer."}}
+    assert failed["failure"] == {"code": "storage_unreachable", "detail": "It does not answer.", "message": said}
     assert told("sync.failed") == 1
     listed = must(api.get(f"/api/v1{path}"), 200)["results"]
     assert {row["id"] for row in listed} == {third["id"], second["id"], begun["id"]}
