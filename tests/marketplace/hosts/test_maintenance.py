@@ -53,7 +53,7 @@ def test_it_is_announced_and_written_down(host: Host) -> None:
     window = announce(host, at(days=1))
     assert (window.announced_at, window.starts_at, window.ends_at) == (START, at(days=1), at(days=1, hours=4))
     event = HostEvent.objects.filter(host=host).latest("id")
-    assert (event.kind, event.detail) == ("maintenance_announced", "power, 2025-03-02 09:30 to 2025-03-02 13:30 UTC")
+    assert (event.kind, event.detail) == ("maintenance_announced", "power: 2 Mar 09:30 UTC – 2 Mar 13:30 UTC")
     assert is_open(host)
 
 

@@ -47,7 +47,7 @@ def test_every_mode_in_one_change(hana: User, host: Host, offer: Offer) -> None:
     assert changed.version == offer.version + 1
     assert history(offer) == [(PRICE, None), (3_000_000, 1_000_000)]
     event = HostEvent.objects.filter(host=host, kind="price_changed").get()
-    assert "price_micros 2000000 → 3000000" in event.detail
+    assert "price per GPU-hour $2.00 → $3.00" in event.detail
 
 
 def test_the_same_again_changes_nothing(hana: User, offer: Offer) -> None:

@@ -54,7 +54,7 @@ def test_a_passed_self_test_verifies(host: Host) -> None:
     put_to_test(host)
     assert standing(host) == V.VERIFIED
     assert host.verified_at is not None
-    assert last_event(host) == ("verified", "Its self-test passed.")
+    assert last_event(host) == ("verified", "The self-test passed.")
 
 
 def test_a_failed_one_does_not(host: Host) -> None:
@@ -67,7 +67,7 @@ def test_a_failure_takes_it_away_and_a_pass_brings_it_back(host: Host) -> None:
     put_to_test(host, but(good_rows(host), "disk_read", value=1.0))
     assert standing(host) == V.LAPSED
     assert host.verified_at is None
-    assert last_event(host) == ("lapsed", "Its self-test failed.")
+    assert last_event(host) == ("lapsed", "The self-test failed.")
     put_to_test(host)
     assert standing(host) == V.VERIFIED
 
@@ -89,7 +89,7 @@ def test_other_hardware_takes_it_away_and_the_same_brings_it_back(host: Host, fa
     }
     record_facts(host_id=host.pk, shape=changed[change])
     assert standing(host) == V.LAPSED
-    assert last_event(host) == ("lapsed", "Its GPUs or its driver changed since its self-test.")
+    assert last_event(host) == ("lapsed", "The GPUs or the driver changed since the self-test.")
     record_facts(host_id=host.pk, shape=facts)
     assert standing(host) == V.VERIFIED, "it is the hardware that was tested"
 
@@ -109,7 +109,7 @@ def test_fault_054_another_driver_closes_the_host_until_it_is_tested(host: Host,
     held = Lease.objects.filter(released_at__isnull=True).values_list("gpu__uuid", flat=True)
     assert tuple(held) == running.gpu_uuids, "its renter keeps it"
     told = HostEvent.objects.get(host=host, kind="awaits_test").detail
-    assert told == "Its driver changed from 550.54 to 560.35: no new rents until a self-test passes."
+    assert told == "The driver changed from 550.54 to 560.35: new rentals are paused until a self-test passes."
     record_facts(host_id=host.pk, shape=replace(newer, disk_free_gb=7))
     assert offer_of(host).gpu_free == 0, "nor at the next report"
     put_to_test(host, but(good_rows(host), "kernel", passed=False))
@@ -144,7 +144,7 @@ def test_age_takes_it_away(host: Host) -> None:
     assert standing(host) == V.VERIFIED
     attend_self_tests(now=now + VERIFIED_FOR + timedelta(minutes=1))
     assert standing(host) == V.LAPSED
-    assert last_event(host) == ("lapsed", "Its last self-test is too old.")
+    assert last_event(host) == ("lapsed", "The last self-test is too old.")
 
 
 def test_a_newer_pass_keeps_it(host: Host) -> None:
@@ -187,7 +187,7 @@ def test_what_was_not_refused_cannot_be_restored(host: Host) -> None:
 def test_a_simulated_host_says_so_in_its_event(hana: User) -> None:
     made_up = enrolled(hana, [gpu(simulated=True)], name="sim", runtime="simulated")
     put_to_test(made_up, good_rows(made_up, simulated=True))
-    assert last_event(made_up) == ("verified", "Its simulated self-test passed.")
+    assert last_event(made_up) == ("verified", "The simulated self-test passed.")
 
 
 def test_a_gpu_that_is_lost_for_good_takes_it_away(host: Host, facts: HostShape) -> None:
