@@ -94,7 +94,7 @@ def test_what_a_hard_budget_covers_stops_before_its_limit_is_passed(rin: User, h
     assert again(instance).state == "stopped"
     assert spent(limit) == 7_200_000 == 1000 * UNIT - wallet(rin).balance_micros
     event = InstanceEvent.objects.get(instance=instance, kind="budget_reached")
-    assert "does not allow another hour" in event.detail
+    assert "doesn't cover another hour" in event.detail
     assert Notice.objects.filter(kind="budget", facts__percent=100, person=rin).count() == 1
     with pytest.raises(BudgetExceeded), refused():
         start_instance(renter=rin, instance_id=instance.pk)
