@@ -246,7 +246,7 @@ def _detail_of(facts: Mapping[str, Any]) -> Message | None:
     if "xid" in facts:
         return GpuError(number=facts["xid"], gpu=facts["gpu"])
     if "percent" in facts:
-        return Used(percent=facts["percent"])
+        return Used(percent=round(facts["percent"]))
     if "most_pct" in facts:
-        return AtMost(percent=facts["most_pct"], minutes=facts["minutes"])
-    return MemoryLimit(size=facts["limit_mb"]) if "limit_mb" in facts else None
+        return AtMost(percent=round(facts["most_pct"]), minutes=round(facts["minutes"]))
+    return MemoryLimit(size=round(facts["limit_mb"])) if "limit_mb" in facts else None
