@@ -17,6 +17,8 @@ from billing.models import Entry, Meter, Posting, Wallet
 from billing.pricing.rates import charge, split_charge, stretches
 from common import clock
 
+SourceKey = tuple[str, UUID]  # kind and id of what is charged
+
 
 @dataclass(frozen=True)
 class _Piece:
@@ -52,37 +54,51 @@ class _Piece:
 def credit_source(
     *, source_kind: str, source_id: UUID, key: str, since: datetime, until: datetime, reason: str, actor: str
 ) -> int:
-    """Credit the charge for the last CREDITED_SPAN of a run from `since` to `until`.
+    """Credit the end of a run that one source was charged for, as `credit_run` does."""
+    return credit_run(sources=[(source_kind, source_id)], key=key, since=since, until=until, reason=reason, actor=actor)
 
-    Returns the credited micro-units. The credit is smaller where CREDITED_PER_DAY was reached in the last 24 hours,
-    which bounds what a host and a renter can agree to report. `key` is <kind>:<id>:<run>; all keys that begin with
-    the same <kind>:<id> share that limit, whatever their source. Runs inside the caller's transaction, after the
-    meter was closed. What the run still owes is charged first, so that no more is ever credited than was charged,
+
+def credit_run(
+    *,
+    sources: Sequence[SourceKey],
+    key: str,
+    since: datetime,
+    until: datetime,
+    reason: str,
+    actor: str,
+) -> int:
+    """Credit what the last CREDITED_SPAN of a run from `since` to `until` was charged; return the micro-units.
+
+    The run may have been charged to several of `sources`, as one whose billing mode was changed: each is credited with
+    exactly what it was charged within that span. The credit is smaller where CREDITED_PER_DAY was reached in the last
+    24 hours, which bounds what a host and a renter can agree to report. `key` is <kind>:<id>:<run>; all keys that begin
+    with the same <kind>:<id> share that limit, whatever their source. Runs inside the caller's transaction, after the
+    meters were closed. What the run still owes is charged first, so that no more is ever credited than was charged,
     whatever the order. Repeating the same key changes nothing.
 
     Raises:
-        StillMetered: the meter is open.
+        StillMetered: a meter is open.
     """
     platform_id = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
-    meters = Meter.objects.filter(source_kind=source_kind, source_id=source_id, opened_at__lt=until, proven_until__gt=since)
+    meters = Meter.objects.filter(_of(sources), opened_at__lt=until, proven_until__gt=since)
     wallets = {wallet for pair in meters.values_list("payer_id", "payee_id") for wallet in pair}
     lock_wallets([*wallets, platform_id])
     if Posting.objects.filter(idempotency_key=_key(key, 0)).exists():
         return 0
-    since = max(since, _given_back_until(source_kind, source_id, since, until))
+    since = max(since, _given_back_until(sources, since, until))
     run = list(meters.order_by("-opened_at"))
     if any(meter.closed_at is None for meter in run):
         raise StillMetered("The cost of this run is only known once its meter is closed.")
     post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
-    settled = list(meters.order_by("-opened_at"))
-    left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(source_kind, source_id, key))
-    pieces = [piece for piece in _last(settled, since, left) if piece.charge_micros > 0]
+    newest_first = list(meters.order_by("-opened_at"))
+    left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(sources, key))
+    pieces = [piece for piece in _last(newest_first, since, left) if piece.charge_micros > 0]
     for number, piece in enumerate(pieces):
         post(
             key=_key(key, number),
             kind=Posting.Kind.CREDIT,
-            source_kind=source_kind,
-            source_id=source_id,
+            source_kind=piece.meter.source_kind,
+            source_id=piece.meter.source_id,
             memo=f"{piece.meter.label}: {reason}"[:200],
             actor=actor,
             movements=piece.movements(platform_id),
@@ -90,20 +106,28 @@ def credit_source(
             period=(piece.begin, piece.end),
             rate_micros_per_hour=piece.rate_micros,
         )
-    give_back(source_kind=source_kind, source_id=source_id)
+    for source_kind, source_id in sources:
+        give_back(source_kind=source_kind, source_id=source_id)
     return sum(piece.charge_micros for piece in pieces)
 
 
-def _given_back_until(source_kind: str, source_id: UUID, since: datetime, until: datetime) -> datetime:
+def _of(sources: Sequence[SourceKey]) -> Q:
+    chosen = Q()
+    for source_kind, source_id in sources:
+        chosen |= Q(source_kind=source_kind, source_id=source_id)
+    return chosen
+
+
+def _given_back_until(sources: Sequence[SourceKey], since: datetime, until: datetime) -> datetime:
     """Return where the credited part of this time ends, so that simultaneous faults are credited once."""
-    own = Posting.objects.filter(kind=Posting.Kind.CREDIT, source_kind=source_kind, source_id=source_id)
+    own = Posting.objects.filter(_of(sources), kind=Posting.Kind.CREDIT)
     ends: datetime | None = own.filter(period_from__lt=until, period_to__gt=since).aggregate(ends=Max("period_to"))["ends"]
     return since if ends is None else ends
 
 
-def _of_the_last_day(source_kind: str, source_id: UUID, key: str) -> timedelta:
+def _of_the_last_day(sources: Sequence[SourceKey], key: str) -> timedelta:
     subject, _, _run = key.rpartition(":")
-    own = Q(source_kind=source_kind, source_id=source_id)
+    own = _of(sources)
     if subject:
         own |= Q(idempotency_key__startswith=f"{_key(subject, 0)}:")
     recent = Posting.objects.filter(own, kind=Posting.Kind.CREDIT).filter(created_at__gt=clock.now() - timedelta(hours=24))

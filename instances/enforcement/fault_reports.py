@@ -14,7 +14,6 @@ from accounts.models import User
 from accounts.selectors import acts_as_staff
 from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.metering.escrow import lock_parties
-from billing.metering.host_fault_credits import credit_source
 from billing.metering.meters import cap_meter
 from billing.payouts.payouts import hold_back, let_go
 from billing.pricing.estimates import RESERVED
@@ -27,7 +26,7 @@ from common.messages import Quoted, RenterSays
 from common.printable import check_printable
 from instances.core.selectors import all_terms_of, instance_of
 from instances.core.transitions import RENTER, SYSTEM, record_event, retry_stale
-from instances.lifecycle.host_faults import tell_given_back
+from instances.lifecycle.host_faults import give_back_run, tell_given_back
 from instances.lifecycle.meter_closing import let_go_failed
 from instances.lifecycle.stop import stop_now
 from instances.metering.reserved_terms import pause_term, payee_of
@@ -143,17 +142,8 @@ def _conclude(instance: Instance, *, upheld: bool, by: User) -> None:
 
 
 def _uphold(report: FaultReport, instance: Instance) -> None:
-    given_back = sum(
-        credit_source(
-            source_kind=kind,
-            source_id=source,
-            key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{report.run_generation}",
-            since=report.began_at,
-            until=report.opened_at,
-            reason=f"given back, the host failed ({NOT_WORKING})",
-            actor=SYSTEM,
-        )
-        for kind, source in _sources(instance)
+    given_back = give_back_run(
+        instance, run=report.run_generation, since=report.began_at, until=report.opened_at, code=NOT_WORKING
     )
     tell_given_back(instance, given_back)
     if instance.renter_id != instance.host.owner_id:

@@ -5,15 +5,15 @@ from typing import Final
 from uuid import UUID, uuid5
 
 from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
-from billing.metering.host_fault_credits import credit_source
-from billing.pricing.estimates import RESERVED
+from billing.metering.host_fault_credits import credit_run
 from common.messages import Micros
 from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.core.money_messages import Refunded
-from instances.core.selectors import active_term
+from instances.core.selectors import all_terms_of
 from instances.core.transitions import SYSTEM, record_event
+from instances.metering.term_pricing import is_prepaid
 from instances.models import Instance
-from instances.states import FaultOf, InstanceState
+from instances.states import FaultOf, InstanceState, TermState
 from marketplace.reliability.events import record_failed_start, record_host_fault, record_start
 from storage.states import ImageSource
 
@@ -37,7 +37,10 @@ def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: dateti
     owner's own instance counts nothing for the host's reliability.
     """
     ran = instance.state in _RUNNING and instance.started_at is not None
-    given_back = _give_back(instance, code, at) if ran and instance.state == InstanceState.RUNNING else 0
+    given_back = 0
+    if ran and instance.state == InstanceState.RUNNING:
+        began = instance.started_at or at
+        given_back = give_back_run(instance, run=instance.run_generation, since=began, until=at, code=code)
     if instance.renter_id != owner_id:
         record = record_host_fault if ran else record_failed_start
         record(host_id=instance.host_id, subject=_run_of(instance), at=at, detail=code)
@@ -56,15 +59,19 @@ def tell_given_back(instance: Instance, micros: int) -> None:
         record_event(instance, kind="given_back", actor=SYSTEM, detail=Refunded(amount=Micros(micros)))
 
 
-def _give_back(instance: Instance, code: str, at: datetime) -> int:
-    """Refund the end of the run; of a prepaid term into escrow, for the renter when the term ends."""
-    term = active_term(instance.pk) if instance.billing_mode == RESERVED else None
-    return credit_source(
-        source_kind=INSTANCE_SOURCE if term is None else TERM_SOURCE,
-        source_id=instance.pk if term is None else term.pk,
-        key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{instance.run_generation}",
-        since=instance.started_at or at,
-        until=at,
+def give_back_run(instance: Instance, *, run: int, since: datetime, until: datetime, code: str) -> int:
+    """Refund the end of a run from every source that charged it, as `credit_run`; return the micro-units.
+
+    The refund of a prepaid term goes into escrow, and to the renter when the term ends. A prepaid term that has ended is
+    settled and refunds nothing.
+    """
+    over = (TermState.ENDED, TermState.EXITED)
+    terms = [term for term in all_terms_of([instance.pk]) if not (is_prepaid(term) and term.state in over)]
+    return credit_run(
+        sources=[(INSTANCE_SOURCE, instance.pk), *((TERM_SOURCE, term.pk) for term in terms)],
+        key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{run}",
+        since=since,
+        until=until,
         reason=f"given back, the host failed ({code})",
         actor=SYSTEM,
     )
