@@ -25,4 +25,9 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator
 
 def harmless(text: str) -> str:
     """Return the text, with a leading apostrophe where a spreadsheet would read it as a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if begins_like_formula(text) else text
+
+
+def begins_like_formula(text: str) -> bool:
+    """Return whether a spreadsheet would evaluate the text as a formula."""
+    return text.startswith(_FORMULA)

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from common.errors import FieldError, InvalidInput
+from common.spreadsheets import begins_like_formula
 
 _STRIPE_ACCOUNT: Final = re.compile(r"acct_[A-Za-z0-9]{6,58}")
 _LOOKS_LIKE_IBAN: Final = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]*")
 _IBAN: Final = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _PLAIN_NUMBER: Final = re.compile(r"[0-9][0-9A-Z-]{3,33}")
-# A spreadsheet reads a cell that begins with one of these as a formula, and the bank export is opened in one.
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t")
+# A spreadsheet reads a cell that begins with certain signs as a formula, and the bank export is opened in one.
 _LETTERS_BEFORE: Final = 10  # A is 10, Z is 35
 _MODULUS: Final = 97
 _SHOWN: Final = 4
@@ -110,7 +110,7 @@ def _number_fault(number: str) -> str:
 
 
 def _is_unfit(text: str) -> bool:
-    return text.startswith(_FORMULA_STARTS) or not text.isprintable()
+    return begins_like_formula(text) or not text.isprintable()
 
 
 def _refuse(faults: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ from billing.constants import PAYOUT_HOLDING, PLATFORM_FEE_BPS
 from billing.payouts.earned_intervals import accrued_earnings
 from billing.payouts.selectors import payable_of
 from common.money import format_money
+from common.spreadsheets import harmless
 from instances.earnings.periods import Span, last_month, last_year, this_month
 from instances.earnings.report import earnings_report
 from instances.web.earnings.chart import chart_of
@@ -53,15 +54,10 @@ def earnings_table(owner_id: UUID, span: Span, by: str) -> Iterator[Sequence[str
     report = earnings_report(owner_id=owner_id, since=span.since, until=span.until)
     yield (by, "gpu_model", "host", *_COLUMNS)
     for row in rows_by(report, by):
-        yield (row.key, row.gpu_model, _plain(row.host_name), *_figures(row))
+        yield (row.key, row.gpu_model, harmless(row.host_name), *_figures(row))
 
 
 def _figures(row: EarningRow) -> tuple[str, ...]:
     found = row.sum
     amounts = (found.gross_micros, found.given_back_micros, found.fee_micros, found.net_micros)
     return (*(format_money(micros) for micros in amounts), f"{found.gpu_hours:.2f}")
-
-
-def _plain(text: str) -> str:
-    """Quote a name that a spreadsheet would read as a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
