@@ -206,3 +206,16 @@ runs."""
 
 AUDIT_WITHIN = timedelta(minutes=50)
 """Time limit of all checks of the nightly audit together; its task has an hour."""
+
+# Prefixes of the public ids of charged sources, by kind. A kind that is missing here is its own prefix.
+SOURCE_PREFIXES = {
+    INSTANCE_SOURCE: "inst",
+    DISK_SOURCE: "inst",
+    HOLD_SOURCE: "inst",
+    RETENTION_SOURCE: "inst",
+    VOLUME_SOURCE: "vol",
+    SNAPSHOT_SOURCE: "snap",
+    TERM_SOURCE: "term",
+    PAYMENT_SOURCE: "topup",
+    COUPON_SOURCE: "cpn",
+}

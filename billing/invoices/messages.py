@@ -7,7 +7,15 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from billing.constants import CPU, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.constants import (
+    CPU,
+    DISK_SOURCE,
+    HOLD_SOURCE,
+    RETENTION_SOURCE,
+    SNAPSHOT_SOURCE,
+    SOURCE_PREFIXES,
+    VOLUME_SOURCE,
+)
 from billing.invoices.lines import PaperLine
 from billing.models import Invoice
 
@@ -32,11 +40,6 @@ SOURCE_WORDS: Final[Mapping[str, Words]] = {
     RETENTION_SOURCE: gettext_lazy("data kept longer"),
     VOLUME_SOURCE: gettext_lazy("volume"),
     SNAPSHOT_SOURCE: gettext_lazy("snapshot"),
-}
-
-_PREFIXES: Final = {
-    **dict.fromkeys(("instance", "disk", "hold", "retention"), "inst"),
-    **{"volume": "vol", "snapshot": "snap", "term": "term"},
 }
 
 
@@ -73,7 +76,7 @@ def kind_words(line: PaperLine) -> str:
 
 def source_of(kind: str, source_id: str) -> str:
     """Return the public id of a line's source."""
-    return f"{_PREFIXES.get(kind, kind)}_{source_id}"
+    return f"{SOURCE_PREFIXES.get(kind, kind)}_{source_id}"
 
 
 def period_words(line: PaperLine) -> str:

@@ -9,14 +9,13 @@ from uuid import UUID
 from accounts.constants import MAIL_TRIED
 from accounts.mail.outbox import queue_mail, withdraw_mails
 from accounts.webhooks.outbox import emit
-from billing.constants import NOTICE_BATCH
+from billing.constants import NOTICE_BATCH, SOURCE_PREFIXES
 from billing.models import Notice
 from billing.standing.messages import mail_of
 from common.db.transactions import use_case
 from common.ids import public_id
 
 INSTANCE: Final = "instance"
-_PREFIXES: Final = {INSTANCE: "inst", "volume": "vol", "snapshot": "snap"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def _queue(notice: Notice, now: datetime) -> bool:
 
 
 def _tell_programs(one: Announcement) -> None:
-    told = {one.of: public_id(_PREFIXES[one.of], one.subject_id), "name": one.name, "days": one.days}
+    told = {one.of: public_id(SOURCE_PREFIXES[one.of], one.subject_id), "name": one.name, "days": one.days}
     if one.of == INSTANCE:
         payload = {**told, "release_at": one.ends_at.isoformat()}
         emit(user_id=one.person_id, kind="instance.release_warning", payload=payload)

@@ -11,21 +11,14 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
-from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.ledger.selectors import WalletView
 from billing.standing.selectors import wallet_now
 from billing.statements.selectors import StatementLine
 from billing.states import StandingState
+from billing.web.source_ids import source_public_id
 from billing.web.statements.request_parsing import StatementIn, statement_page
 from common import clock
 from common.http.views import Money
-from common.ids import public_id
-
-_SOURCE_PREFIXES = {
-    **dict.fromkeys((INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), "inst"),
-    VOLUME_SOURCE: "vol",
-    SNAPSHOT_SOURCE: "snap",
-}
 
 
 class StandingOut(serializers.Serializer[Any]):
@@ -78,7 +71,7 @@ class EntryOut(serializers.Serializer[Any]):
     balance_after = Money("balance_after_micros")
 
     def get_source_id(self, line: StatementLine) -> str:
-        return public_id(_SOURCE_PREFIXES.get(line.source_kind, line.source_kind), line.source_id)
+        return source_public_id(line.source_kind, line.source_id)
 
 
 class EntriesOut(serializers.Serializer[Any]):
