@@ -46,6 +46,11 @@ def format_money(micros: int) -> str:
     return f"{sign}{units}.{places}"
 
 
+def money_or_none(micros: int | None) -> str | None:
+    """Return `format_money` of an amount, or None without one."""
+    return None if micros is None else format_money(micros)
+
+
 def with_sign(text: str) -> str:
     """A decimal string with the sign of the market's currency and thousands apart: "1234.5" -> "$1,234.5"."""
     minus, digits = ("−", text[1:]) if text.startswith("-") else ("", text)

@@ -10,7 +10,7 @@ from accounts.errors import IdempotencyConflict
 from accounts.models import RememberedReply, User
 from common import clock
 from common.db.transactions import joining
-from common.json import to_json
+from common.json import as_plain, to_json
 
 Work = Callable[[], tuple[int, Any]]
 
@@ -37,7 +37,7 @@ def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once
         if claimed is None:
             return _remembered(user, key, request_hash)
         status, body = work()
-        shown = orjson.loads(to_json(body))
+        shown = as_plain(body)
         kept = {**shown, **dict.fromkeys(once)} if once else shown
         RememberedReply.objects.filter(pk=claimed).update(status=status, body=to_json(kept).decode())
         return status, shown
@@ -51,7 +51,7 @@ def rehearse(*, work: Work) -> tuple[int, Any]:
     with joining():
         status, body = work()
         transaction.set_rollback(True)
-    return status, orjson.loads(to_json(body))
+    return status, as_plain(body)
 
 
 def _claim(user: User, key: str, request_hash: str) -> int | None:

@@ -13,6 +13,7 @@ from accounts.constants import MAX_IDEMPOTENCY_KEY_CHARS
 from accounts.idempotency.services import rehearse, run_once
 from accounts.web.permissions import asker
 from common.errors import FieldError, InvalidInput
+from common.json import as_plain
 
 Work = Callable[[], tuple[int, Any]]
 
@@ -27,8 +28,8 @@ def reply_once(request: Request, work: Work, *, dry_run: Work | None = None, onc
     """
     if _wants_dry_run(request):
         _, body = dry_run() if dry_run else rehearse(work=work)
-        if isinstance(body, dict):
-            body = {**body, **dict.fromkeys(once)}
+        if once:
+            body = {**as_plain(body), **dict.fromkeys(once)}
         return Response(body, status=200, headers={"Dry-Run": "true"})
     key = _key(request)
     status, body = run_once(user=asker(request), key=key, request_hash=request_hash(request), work=work, once=once)

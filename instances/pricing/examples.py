@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Annotated, Final
 
 from django.conf import settings
 
@@ -25,6 +25,7 @@ from billing.pricing.estimates import (
 )
 from common.errors import FieldError, InvalidInput
 from common.money import MICROS_PER_UNIT, format_money
+from common.resources import resource
 from instances.pricing.price_plans import plain_number
 from marketplace.pricing.prices import TERM_HOURS
 
@@ -121,42 +122,85 @@ def micros_of(amount: Decimal) -> int:
 # Results.
 
 
-def answer(asked: Asked) -> dict[str, Any]:
+@resource
+class EstimateLine:
+    """One line; all of them add up to the total."""
+
+    item: str
+    quantity: str
+    unit: str
+    unit_price: str
+    amount: str
+
+
+@resource
+class ModeEstimate:
+    """What the work costs in one mode."""
+
+    billing_mode: str
+    total: str
+    commitment_total: Annotated[str | None, "Of a reserved term: its GPUs, used or not"]
+    lines: list[EstimateLine]
+
+
+@resource
+class CrossingOut:
+    """The hours of use from which on one mode costs less than another."""
+
+    cheaper: str
+    dearer: str
+    hours: str
+
+
+@resource
+class EstimateOut:
+    """The estimate, and those of all requested `modes`."""
+
+    currency: str
+    billing_mode: str
+    total: str
+    commitment_total: Annotated[str | None, "Of a reserved term: its GPUs, used or not"]
+    lines: list[EstimateLine]
+    modes: list[ModeEstimate]
+    break_even: Annotated[list[CrossingOut], "Earliest first; looked for through twice the longest term"]
+
+
+def answer(asked: Asked) -> EstimateOut:
     """Return the response of `POST /estimates`."""
     work = work_of(asked)
     plans = {mode: plan_of(asked, mode) for mode in asked.modes}
     one = estimate(plans.get(asked.billing_mode) or plan_of(asked, asked.billing_mode), work)
-    return {
-        "currency": settings.MARKET_CURRENCY,
-        **estimate_shape(one),
-        "modes": [estimate_shape(estimate(plan, work)) for plan in plans.values()],
-        "break_even": [crossing_shape(each) for each in crossings_of(plans)],
-    }
+    return EstimateOut(
+        currency=settings.MARKET_CURRENCY,
+        **vars(estimate_resource(one)),
+        modes=[estimate_resource(estimate(plan, work)) for plan in plans.values()],
+        break_even=[crossing_resource(each) for each in crossings_of(plans)],
+    )
 
 
 def crossings_of(plans: Mapping[str, Plan]) -> list[Crossing]:
     return crossings(plans, Fraction(HORIZON_HOURS))
 
 
-def estimate_shape(found: Estimate) -> dict[str, Any]:
+def estimate_resource(found: Estimate) -> ModeEstimate:
     owed = found.commitment_micros
-    return {
-        "billing_mode": found.mode,
-        "total": format_money(found.total_micros),
-        "commitment_total": None if owed is None else format_money(owed),
-        "lines": [_line(line) for line in found.lines],
-    }
+    return ModeEstimate(
+        billing_mode=found.mode,
+        total=format_money(found.total_micros),
+        commitment_total=None if owed is None else format_money(owed),
+        lines=[_line(line) for line in found.lines],
+    )
 
 
-def _line(line: Line) -> dict[str, str]:
-    return {
-        "item": line.item,
-        "quantity": plain_number(line.quantity),
-        "unit": line.unit,
-        "unit_price": format_money(line.unit_micros),
-        "amount": format_money(line.amount_micros),
-    }
+def _line(line: Line) -> EstimateLine:
+    return EstimateLine(
+        item=line.item,
+        quantity=plain_number(line.quantity),
+        unit=line.unit,
+        unit_price=format_money(line.unit_micros),
+        amount=format_money(line.amount_micros),
+    )
 
 
-def crossing_shape(each: Crossing) -> dict[str, Any]:
-    return {"cheaper": each.cheaper, "dearer": each.dearer, "hours": plain_number(each.hours)}
+def crossing_resource(each: Crossing) -> CrossingOut:
+    return CrossingOut(cheaper=each.cheaper, dearer=each.dearer, hours=plain_number(each.hours))

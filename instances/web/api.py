@@ -17,6 +17,7 @@ from accounts.models import User
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common import clock
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
@@ -36,21 +37,22 @@ from instances.states import InstanceState, WatchState
 from instances.wait_list.entries import Order
 from instances.wait_list.selectors import held_for_watches, watch_of, watches_in
 from instances.wait_list.wait_list import cancel_watch, create_watch
-from instances.web import schemas
 from instances.web.orders.request_parsing import read_change, read_choices, read_expected, read_volume_ids, read_wishes
+from instances.web.resources import (
+    QUOTE_PREFIX,
+    EventOut,
+    InstanceOut,
+    QuoteOut,
+    UsageOut,
+    event_resource,
+    instance_resource,
+    quote_resource,
+    usage_resource,
+)
 from instances.web.responses import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
 from instances.web.schedules.serializers import read_settings
-from instances.web.serializers import (
-    QUOTE_PREFIX,
-    WATCH_PREFIX,
-    Shape,
-    event_shape,
-    instance_shape,
-    quote_shape,
-    usage_shape,
-    watch_shape,
-)
-from instances.web.wait_list.schemas import WatchIn, WatchOut
+from instances.web.serializers import InstanceIn, InstancePatch, QuoteIn, StartIn
+from instances.web.wait_list.serializers import WATCH_PREFIX, WatchIn, WatchOut, watch_resource
 from marketplace.errors import PriceChanged
 from storage.images.resolve import current_image
 
@@ -60,15 +62,15 @@ class QuotesView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="quotes_create", request=schemas.QuoteIn, responses={201: schemas.QuoteOut})
+    @extend_schema(operation_id="quotes_create", request=QuoteIn, responses={201: schema_of(QuoteOut)})
     def post(self, request: Request) -> Response:
-        wanted, renter = checked(schemas.QuoteIn, request.data), asker(request)
+        wanted, renter = checked(QuoteIn, request.data), asker(request)
         if wanted.get("instance"):
             change = read_change(wanted)
-            return reply_once(request, lambda: (201, quote_shape(quote_change(renter=renter, **change))))
+            return reply_once(request, lambda: (201, quote_resource(quote_change(renter=renter, **change))))
         wishes = read_wishes(wanted)
         wishes["image"] = current_image(user=renter, text=wishes["image"]).slug
-        return reply_once(request, lambda: (201, quote_shape(create_quote(renter=renter, **wishes))))
+        return reply_once(request, lambda: (201, quote_resource(create_quote(renter=renter, **wishes))))
 
 
 class QuoteView(APIView):
@@ -76,16 +78,16 @@ class QuoteView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="quotes_retrieve", responses=schemas.QuoteOut)
+    @extend_schema(operation_id="quotes_retrieve", responses=schema_of(QuoteOut))
     def get(self, request: Request, quote_id: str) -> Response:
-        return Response(quote_shape(quote_of(asker(request), parse_public_id(QUOTE_PREFIX, quote_id))))
+        return Response(quote_resource(quote_of(asker(request), parse_public_id(QUOTE_PREFIX, quote_id))))
 
 
 class InstancesView(GenericAPIView[Instance]):
     """Your instances."""
 
     scopes: ClassVar = INSTANCE_SCOPES
-    serializer_class = schemas.InstanceOut
+    serializer_class = schema_of(InstanceOut)
     states: ClassVar = OpenApiParameter(
         "state", str, many=True, enum=InstanceState.values, description="Only these; left out: all that are not gone"
     )
@@ -93,21 +95,21 @@ class InstancesView(GenericAPIView[Instance]):
     def get_queryset(self) -> QuerySet[Instance]:
         return instances_in(asker(self.request), self.request.query_params.getlist("state"))
 
-    @extend_schema(operation_id="instances_list", responses=schemas.InstanceOut(many=True), parameters=[states])
+    @extend_schema(operation_id="instances_list", responses=list_of(InstanceOut), parameters=[states])
     def get(self, request: Request) -> Response:
         page = cast("list[Instance]", self.paginate_queryset(self.get_queryset()))
         now = clock.now()
         bills, opens = bills_of(page, now), may_connect(request)
-        return self.get_paginated_response([instance_shape(row, bills[row.pk], now, opens=opens) for row in page])
+        return self.get_paginated_response([instance_resource(row, bills[row.pk], now, opens=opens) for row in page])
 
-    @extend_schema(operation_id="instances_create", request=schemas.InstanceIn, responses={201: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_create", request=InstanceIn, responses={201: schema_of(InstanceOut)})
     def post(self, request: Request) -> Response:
         """Rent an instance by a quote.
 
         With volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
         programs can read them.
         """
-        wanted, renter = checked(schemas.InstanceIn, request.data), asker(request)
+        wanted, renter = checked(InstanceIn, request.data), asker(request)
         quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
         expected = read_expected(wanted)
         order = {"quote_id": quote_id, "expected": expected, **read_choices(wanted)}
@@ -116,11 +118,11 @@ class InstancesView(GenericAPIView[Instance]):
         try:
             return reply_with_instance(request, lambda: (201, shown(rent_instance(renter=renter, **order))))
         except (PriceChanged, QuoteExpired) as error:
-            error.extra["quote"] = quote_shape(quote_again(renter=renter, quote_id=quote_id))
+            error.extra["quote"] = quote_resource(quote_again(renter=renter, quote_id=quote_id))
             raise
         except QuoteMismatch as error:
             fitting = quote_for_order(renter=renter, quote_id=quote_id, expected=expected)
-            error.extra["quote"] = fitting and quote_shape(fitting)
+            error.extra["quote"] = fitting and quote_resource(fitting)
             raise
 
 
@@ -129,19 +131,19 @@ class InstanceView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="instances_retrieve", responses=schemas.InstanceOut)
+    @extend_schema(operation_id="instances_retrieve", responses=schema_of(InstanceOut))
     def get(self, request: Request, instance_id: str) -> Response:
         return Response(shown(_own(request, instance_id), opens=may_connect(request)))
 
-    @extend_schema(operation_id="instances_update", request=schemas.InstancePatch, responses=schemas.InstanceOut)
+    @extend_schema(operation_id="instances_update", request=InstancePatch, responses=schema_of(InstanceOut))
     def patch(self, request: Request, instance_id: str) -> Response:
-        wanted = checked(schemas.InstancePatch, request.data)
+        wanted = checked(InstancePatch, request.data)
         changed = change_settings(
             renter=asker(request), instance_id=instance_id_of(instance_id), wishes=read_settings(wanted)
         )
         return Response(shown(changed, opens=may_connect(request)))
 
-    @extend_schema(operation_id="instances_release", responses={202: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_release", responses={202: schema_of(InstanceOut)})
     def delete(self, request: Request, instance_id: str) -> Response:
         """Release an instance: its container and its data are deleted.
 
@@ -156,14 +158,14 @@ class StartView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="instances_start", request=schemas.StartIn, responses={202: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_start", request=StartIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Start a stopped instance again.
 
         With other volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
         programs can read them.
         """
-        wanted = checked(schemas.StartIn, request.data)
+        wanted = checked(StartIn, request.data)
         limit = wanted.get("max_hourly_rate")
         order: dict[str, Any] = {
             "renter": asker(request),
@@ -182,7 +184,7 @@ class RestartView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="instances_restart", request=None, responses={202: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_restart", request=None, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         renter, row_id = asker(request), instance_id_of(instance_id)
         return reply_with_instance(request, lambda: (202, shown(restart_instance(renter=renter, instance_id=row_id))))
@@ -192,13 +194,13 @@ class EventsView(GenericAPIView[InstanceEvent]):
     """List what happened to an instance, newest first."""
 
     scopes: ClassVar = INSTANCE_SCOPES
-    serializer_class = schemas.EventOut
+    serializer_class = schema_of(EventOut)
     ordering: ClassVar = ("-id",)
 
-    @extend_schema(operation_id="instances_events", responses=schemas.EventOut(many=True))
+    @extend_schema(operation_id="instances_events", responses=list_of(EventOut))
     def get(self, request: Request, instance_id: str) -> Response:
         page = cast("list[InstanceEvent]", self.paginate_queryset(events_of(_own(request, instance_id))))
-        return self.get_paginated_response([event_shape(event) for event in page])
+        return self.get_paginated_response([event_resource(event) for event in page])
 
 
 class UsageView(APIView):
@@ -206,17 +208,17 @@ class UsageView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="instances_usage", responses=schemas.UsageOut)
+    @extend_schema(operation_id="instances_usage", responses=schema_of(UsageOut))
     def get(self, request: Request, instance_id: str) -> Response:
         instance = _own(request, instance_id)
-        return Response(usage_shape(instance, bill_of(instance, clock.now()), charges_of(instance)))
+        return Response(usage_resource(instance, bill_of(instance, clock.now()), charges_of(instance)))
 
 
 class WatchesView(GenericAPIView[Watch]):
     """Your entries in the wait list."""
 
     scopes: ClassVar = INSTANCE_SCOPES
-    serializer_class = WatchOut
+    serializer_class = schema_of(WatchOut)
     ordering: ClassVar = ("-place",)
     states: ClassVar = OpenApiParameter(
         "state", str, many=True, enum=WatchState.values, description="Only these; left out: all, ended ones for 30 days"
@@ -225,19 +227,19 @@ class WatchesView(GenericAPIView[Watch]):
     def get_queryset(self) -> QuerySet[Watch]:
         return watches_in(asker(self.request), self.request.query_params.getlist("state"))
 
-    @extend_schema(operation_id="watches_list", responses=WatchOut(many=True), parameters=[states])
+    @extend_schema(operation_id="watches_list", responses=list_of(WatchOut), parameters=[states])
     def get(self, request: Request) -> Response:
         page = cast("list[Watch]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response(_watch_shapes(page))
+        return self.get_paginated_response(_watches(page))
 
-    @extend_schema(operation_id="watches_create", request=WatchIn, responses={201: WatchOut})
+    @extend_schema(operation_id="watches_create", request=WatchIn, responses={201: schema_of(WatchOut)})
     def post(self, request: Request) -> Response:
         wanted, user = checked(WatchIn, request.data), asker(request)
         line, action = wanted.pop("q"), wanted.pop("action")
         lifetime = timedelta(hours=wanted.pop("expires_in_hours"))
         order = _watch_order(wanted)
 
-        def take_place() -> tuple[int, Shape]:
+        def take_place() -> tuple[int, WatchOut]:
             made = create_watch(user=user, line=line, action=action, order=order, lifetime=lifetime)
             return 201, _shown_watch(user, made.pk)
 
@@ -249,12 +251,12 @@ class WatchView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="watches_retrieve", responses=WatchOut)
+    @extend_schema(operation_id="watches_retrieve", responses=schema_of(WatchOut))
     def get(self, request: Request, watch_id: str) -> Response:
         """Return one of your entries in the wait list."""
         return Response(_shown_watch(asker(request), parse_public_id(WATCH_PREFIX, watch_id)))
 
-    @extend_schema(operation_id="watches_cancel", responses={200: WatchOut})
+    @extend_schema(operation_id="watches_cancel", responses={200: schema_of(WatchOut)})
     def delete(self, request: Request, watch_id: str) -> Response:
         """Cancel an entry, which releases what is held for it.
 
@@ -271,14 +273,14 @@ def _watch_order(wanted: dict[str, Any]) -> Order:
     return Order(**wanted, ssh_key_ids=keys, max_price_micros=None if price is None else parse_money(price))
 
 
-def _shown_watch(user: User, watch_id: UUID) -> Shape:
-    return _watch_shapes([watch_of(user, watch_id)])[0]
+def _shown_watch(user: User, watch_id: UUID) -> WatchOut:
+    return _watches([watch_of(user, watch_id)])[0]
 
 
-def _watch_shapes(watches: list[Any]) -> list[Shape]:
-    """Return the entries as JSON; they carry `ahead`, as `watches_of` annotates it."""
+def _watches(watches: list[Any]) -> list[WatchOut]:
+    """Return the entries; they carry `ahead`, as `watches_of` annotates it."""
     held = held_for_watches(watches)
-    return [watch_shape(watch, watch.ahead, held.get(watch.pk, 0)) for watch in watches]
+    return [watch_resource(watch, watch.ahead, held.get(watch.pk, 0)) for watch in watches]
 
 
 def _key_ids(texts: list[str] | None) -> list[UUID] | None:

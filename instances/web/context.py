@@ -24,12 +24,13 @@ from instances.retention.gpu_reservation import hold_fee
 from instances.retention.selectors import archive_place
 from instances.states import InstanceState
 from instances.volumes.messages import MOUNT_EVENTS
+from instances.web.access.serializers import InstanceAccess, access_resource
 from instances.web.lifecycle.context import ACTION_WORDS, changes_context
 from instances.web.monitoring.context import ALERT_EVENTS, alert_rows
 from instances.web.monitoring.usage_charts import RANGES
 from instances.web.object_sync.context import SYNC_EVENTS
+from instances.web.resources import health_of
 from instances.web.schedules.context import SCHEDULE_WORDS, gpus_are_taken, timers_of
-from instances.web.serializers import access_shape, health_of
 from instances.web.transfers.context import move_under_way
 from instances.web.volumes.transfer_context import volumes_on_the_way
 from marketplace.gpu_catalogue.catalogue import by_slug
@@ -46,7 +47,7 @@ class Row:
 
     instance: Instance
     bill: Bill
-    access: dict[str, Any]
+    access: InstanceAccess
     health: str
     gpu: str
 
@@ -141,7 +142,7 @@ def _rows(instances: Sequence[Instance]) -> list[Row]:
         Row(
             instance=instance,
             bill=bills[instance.pk],
-            access=access_shape(instance, opens=True),
+            access=access_resource(instance, opens=True),
             health=health_of(instance, now),
             gpu=by_slug(instance.offer.gpu_model).name,
         )

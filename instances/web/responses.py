@@ -15,10 +15,12 @@ from accounts.web.permissions import asker, holds_scope, require_scope
 from common import clock
 from common.errors import NotFound
 from common.ids import parse_public_id
+from common.json import as_plain
 from instances.core.selectors import instance_of
 from instances.metering.costs import bill_of
 from instances.models import Instance
-from instances.web.serializers import INSTANCE_PREFIX, Shape, access_shape, instance_shape
+from instances.web.access.serializers import access_resource
+from instances.web.resources import INSTANCE_PREFIX, InstanceOut, instance_resource
 
 if TYPE_CHECKING:
     from storage.models import Image
@@ -38,9 +40,9 @@ def require_entry_for(request: Request, image: "Image") -> None:
         require_scope(request, CONNECT)
 
 
-def shown(instance: Instance, *, opens: bool = False) -> Shape:
+def shown(instance: Instance, *, opens: bool = False) -> InstanceOut:
     now = clock.now()
-    return instance_shape(instance, bill_of(instance, now), now, opens=opens)
+    return instance_resource(instance, bill_of(instance, now), now, opens=opens)
 
 
 def reply_with_instance(request: Request, work: Work) -> Response:
@@ -51,16 +53,17 @@ def reply_with_instance(request: Request, work: Work) -> Response:
     """
     reply = reply_once(request, work)
     if may_connect(request) and "Dry-Run" not in reply:
-        reply.data = {**reply.data, "access": {**reply.data["access"], **_ways_in(request, reply.data["id"])}}
+        body = as_plain(reply.data)
+        reply.data = {**body, "access": {**body["access"], **_ways_in(request, body["id"])}}
     return reply
 
 
-def _ways_in(request: Request, public_id: str) -> Shape:
+def _ways_in(request: Request, public_id: str) -> dict[str, str | None]:
     try:
-        ways = access_shape(instance_of(asker(request), instance_id_of(public_id)), opens=True)
+        access = access_resource(instance_of(asker(request), instance_id_of(public_id)), opens=True)
     except NotFound:
         return {}
-    return {name: ways[name] for name in ("jupyter_url", "tensorboard_url")}
+    return {"jupyter_url": access.jupyter_url, "tensorboard_url": access.tensorboard_url}
 
 
 def instance_id_of(text: str) -> UUID:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from common import clock
 from common.errors import NotFound
-from marketplace.hosts.representation import offer_shape
+from marketplace.hosts.offer_resources import Offer, offer_resource
 from marketplace.pricing.offer_requirements import NO_IMAGE, terms_within
 from marketplace.pricing.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.index.executor import Removed, Search
@@ -65,15 +65,15 @@ def market_facets(query: OfferQuery) -> MarketFacets:
     return MarketFacets(facets, removed, hidden)
 
 
-def priced_offers(ids: Sequence[UUID], query: OfferQuery) -> list[dict[str, Any]]:
-    """Return these offers as JSON, open or not, priced with the options of `query`.
+def priced_offers(ids: Sequence[UUID], query: OfferQuery) -> list[Offer]:
+    """Return these offers open or not, priced with the options of `query`.
 
     Offers that no longer exist are left out.
     """
     return [_priced(row, query) for row in offers_like(ids)]
 
 
-def priced_offer(offer_id: UUID, query: OfferQuery) -> dict[str, Any]:
+def priced_offer(offer_id: UUID, query: OfferQuery) -> Offer:
     """Return one offer as in `priced_offers`.
 
     Raises:
@@ -84,7 +84,7 @@ def priced_offer(offer_id: UUID, query: OfferQuery) -> dict[str, Any]:
     raise NotFound("This offer doesn't exist.")
 
 
-def _priced(row: Mapping[str, Any], query: OfferQuery) -> dict[str, Any]:
+def _priced(row: Mapping[str, Any], query: OfferQuery) -> Offer:
     """Return the offer with prices.
 
     Modes that it does not sell and terms that its host does not stay for have none.
@@ -100,11 +100,11 @@ def _priced(row: Mapping[str, Any], query: OfferQuery) -> dict[str, Any]:
         spot_floor_micros=spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]),
     )
     if unit is None:
-        return offer_shape(row, now) | {"price": None, "total": None, "value": None}
+        return replace(offer_resource(row, now), price=None, total=None, value=None)
     price, total = all_in_micros(
         unit_micros=unit,
         disk_micros_gb_day=row["disk_micros_gb_day"],
         data_disk_gb=query.data_disk_gb,
         gpu_count=query.gpu_count,
     )
-    return offer_shape({**row, "price_all_in_micros": price, "total_micros": total}, now)
+    return offer_resource({**row, "price_all_in_micros": price, "total_micros": total}, now)

@@ -10,7 +10,7 @@ from uuid import UUID
 from common import clock
 from common.json import to_json
 from common.money import format_money
-from marketplace.hosts.representation import standing_shape
+from marketplace.hosts.offer_resources import standing_offer
 from marketplace.leasing.offer_selectors import OfferPage, rows_of
 from marketplace.search.index.binary_layout import FOR_EVER
 from marketplace.search.index.column_store import THOUSANDTHS, Store
@@ -131,7 +131,7 @@ def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
 
 
 def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
-    return {key: to_json(standing_shape(row))[:-1] for key, row in rows_of(keys).items()}
+    return {key: to_json(standing_offer(row))[:-1] for key, row in rows_of(keys).items()}
 
 
 def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:

@@ -5,9 +5,10 @@ They may be on its host, or on another one after a copy.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from common.ids import public_id
+from common.resources import resource
 from marketplace.pricing.transfer_time import minutes_of_way
 
 MOUNTABLE: Final = "mountable_volume"
@@ -25,30 +26,31 @@ class VolumePlace:
     up_mbps: int | None
 
 
-@dataclass(frozen=True)
-class VolumeWay:
-    """Whether the volume is on an offer's host, else the bytes and approximate minutes of a copy."""
+@resource
+class VolumeWayOut:
+    """How the volume to be mounted gets to an offer's host."""
 
-    here: bool
-    bytes: int = 0
-    minutes: int | None = 0
+    here: Annotated[bool, "It is on this host"]
+    bytes: Annotated[int, "Bytes to transfer first; 0: none"]
+    minutes: Annotated[int | None, "Estimate from the hosts' measured networks; null: unknown"]
 
 
 # Returns the place of the volume with this public id. Raises NotFound.
 PlaceOf = Callable[[str], VolumePlace]
 
 
-def way_to(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWay:
+def way_to(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWayOut:
     """Return the way of a volume to the host of a row of `search_offers`."""
-    if public_id("host", offer["host_id"]) == place.host:
-        return VolumeWay(here=True)
-    minutes = minutes_of_way(place.carried_bytes, place.up_mbps, offer["net_down_mbps"])
-    return VolumeWay(here=False, bytes=place.carried_bytes, minutes=minutes)
+    return _way(place, public_id("host", offer["host_id"]), offer["net_down_mbps"])
 
 
-def way_shape(place: VolumePlace, offer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the way of a volume to an offer in its API form."""
-    if offer["host"]["id"] == place.host:
-        return {"here": True, "bytes": 0, "minutes": 0}
-    minutes = minutes_of_way(place.carried_bytes, place.up_mbps, offer["network"]["down_mbps"])
-    return {"here": False, "bytes": place.carried_bytes, "minutes": minutes}
+def way_to_shown(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWayOut:
+    """Return the way of a volume to the host of an offer as JSON shows it."""
+    return _way(place, offer["host"]["id"], offer["network"]["down_mbps"])
+
+
+def _way(place: VolumePlace, host: str, down_mbps: int | None) -> VolumeWayOut:
+    if host == place.host:
+        return VolumeWayOut(here=True, bytes=0, minutes=0)
+    minutes = minutes_of_way(place.carried_bytes, place.up_mbps, down_mbps)
+    return VolumeWayOut(here=False, bytes=place.carried_bytes, minutes=minutes)

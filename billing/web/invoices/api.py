@@ -19,10 +19,11 @@ from billing.coupons.codes import redeem_code
 from billing.coupons.selectors import coupon_views, coupons_of
 from billing.invoices.selectors import OrderFilter, invoice_of, invoices_of, orders_of
 from billing.models import Coupon, Entry, Invoice, Order
-from billing.web.invoices.serializers import CouponOut, InvoiceOut, InvoiceSummary, OrderOut, coupon_row, pdf_reply
+from billing.web.invoices.serializers import CouponOut, InvoiceOut, InvoiceSummary, OrderOut, coupon_resource, pdf_reply
 from billing.web.statements.csv_export import csv_reply
 from billing.web.statements.request_parsing import read_source
 from common import clock
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 
@@ -68,16 +69,16 @@ class CouponsApi(ListAPIView[Coupon]):
     """List your coupons in the order in which they are spent."""
 
     scopes: ClassVar = {"GET": "billing:read"}
-    serializer_class = CouponOut
+    serializer_class = schema_of(CouponOut)
     ordering = ("-redeemed_at", "-id")
 
     def get_queryset(self) -> QuerySet[Coupon]:
         return coupons_of(owner_id=asker(self.request).pk)
 
-    @extend_schema(operation_id="coupons", responses=CouponOut(many=True))
+    @extend_schema(operation_id="coupons", responses=list_of(CouponOut))
     def get(self, request: Request) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
-        return self.get_paginated_response([coupon_row(view) for view in coupon_views(page, now=clock.now())])
+        return self.get_paginated_response([coupon_resource(view) for view in coupon_views(page, now=clock.now())])
 
 
 class RedeemApi(APIView):
@@ -85,13 +86,13 @@ class RedeemApi(APIView):
 
     scopes: ClassVar = {"POST": "billing:write"}
 
-    @extend_schema(operation_id="coupons_redeem", request=CodeIn, responses={201: CouponOut})
+    @extend_schema(operation_id="coupons_redeem", request=CodeIn, responses={201: schema_of(CouponOut)})
     def post(self, request: Request) -> Response:
         code, owner_id = checked(CodeIn, request.data)["code"], asker(request).pk
 
         def work() -> tuple[int, Any]:
             (view,) = coupon_views([redeem_code(owner_id=owner_id, code=code)], now=clock.now())
-            return 201, coupon_row(view)
+            return 201, coupon_resource(view)
 
         return reply_once(request, work)
 

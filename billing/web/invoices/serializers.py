@@ -1,6 +1,7 @@
 """Serializers of coupons, orders and invoices."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -12,73 +13,75 @@ from billing.invoices.lines import thaw
 from billing.invoices.pdf import invoice_pdf
 from billing.models import Invoice, Order
 from billing.web.source_ids import source_public_id
+from common.http.resource_schemas import list_of
 from common.ids import public_id
 from common.money import format_money
+from common.resources import OneOf, resource
 
 
-class DrawOut(serializers.Serializer[Any]):
+@resource
+class DrawOut:
     """What one source took from a coupon."""
 
-    source_kind = serializers.CharField()
-    source_id = serializers.CharField()
-    since = serializers.DateTimeField()
-    until = serializers.DateTimeField(allow_null=True)
-    used = serializers.CharField(help_text="Money spent on it")
-    set_aside = serializers.CharField(help_text="On hold for it")
-    returned = serializers.CharField(help_text="Returned unused")
+    source_kind: str
+    source_id: str
+    since: datetime
+    until: datetime | None
+    used: Annotated[str, "Money spent on it"]
+    set_aside: Annotated[str, "On hold for it"]
+    returned: Annotated[str, "Returned unused"]
 
 
-class CouponOut(serializers.Serializer[Any]):
+@resource
+class CouponOut:
     """A redeemed coupon."""
 
-    id = serializers.CharField()
-    code = serializers.CharField()
-    kind = serializers.ChoiceField(choices=("fixed", "percent"))
-    state = serializers.ChoiceField(choices=("waiting", "ready", "used_up", "expired"))
-    percent = serializers.FloatField(allow_null=True, help_text="Of the next top-up")
-    most = serializers.CharField(allow_null=True, help_text="Never more than this")
-    modes = serializers.ListField(child=serializers.CharField(), help_text="Applies to these; empty: all modes")
-    gpu_models = serializers.ListField(child=serializers.CharField(), help_text="Applies to these; empty: all models")
-    granted = serializers.CharField()
-    remaining = serializers.CharField(help_text="Available now")
-    set_aside = serializers.CharField(help_text="On hold")
-    used = serializers.CharField()
-    redeemed_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    history = DrawOut(many=True)
+    id: str
+    code: str
+    kind: Annotated[str, OneOf(("fixed", "percent"))]
+    state: Annotated[str, OneOf(("waiting", "ready", "used_up", "expired"))]
+    percent: Annotated[float | None, "Of the next top-up"]
+    most: Annotated[str | None, "Never more than this"]
+    modes: Annotated[list[str], "Applies to these; empty: all modes"]
+    gpu_models: Annotated[list[str], "Applies to these; empty: all models"]
+    granted: str
+    remaining: Annotated[str, "Available now"]
+    set_aside: Annotated[str, "On hold"]
+    used: str
+    redeemed_at: datetime
+    expires_at: datetime | None
+    history: list[DrawOut]
 
 
-def coupon_row(view: CouponView) -> dict[str, Any]:
-    """Return a coupon for a response."""
-    shape = {
-        "id": public_id("cpn", view.id),
-        "code": view.code,
-        "kind": view.kind,
-        "state": view.state,
-        "percent": view.percent_bps / 100 if view.percent_bps else None,
-        "most": None if view.most_micros is None else format_money(view.most_micros),
-        "modes": list(view.modes),
-        "gpu_models": list(view.gpu_models),
-        "granted": format_money(view.granted_micros),
-        "remaining": format_money(view.remaining_micros),
-        "set_aside": format_money(view.set_aside_micros),
-        "used": format_money(view.used_micros),
-        "redeemed_at": view.redeemed_at,
-        "expires_at": view.expires_at,
-        "history": [
-            {
-                "source_kind": stretch.source_kind,
-                "source_id": source_public_id(stretch.source_kind, stretch.source_id),
-                "since": stretch.opened_at,
-                "until": stretch.closed_at,
-                "used": format_money(stretch.used_micros),
-                "set_aside": format_money(stretch.set_aside_micros),
-                "returned": format_money(stretch.returned_micros),
-            }
+def coupon_resource(view: CouponView) -> CouponOut:
+    return CouponOut(
+        id=public_id("cpn", view.id),
+        code=view.code,
+        kind=view.kind,
+        state=view.state,
+        percent=view.percent_bps / 100 if view.percent_bps else None,
+        most=None if view.most_micros is None else format_money(view.most_micros),
+        modes=list(view.modes),
+        gpu_models=list(view.gpu_models),
+        granted=format_money(view.granted_micros),
+        remaining=format_money(view.remaining_micros),
+        set_aside=format_money(view.set_aside_micros),
+        used=format_money(view.used_micros),
+        redeemed_at=view.redeemed_at,
+        expires_at=view.expires_at,
+        history=[
+            DrawOut(
+                source_kind=stretch.source_kind,
+                source_id=source_public_id(stretch.source_kind, stretch.source_id),
+                since=stretch.opened_at,
+                until=stretch.closed_at,
+                used=format_money(stretch.used_micros),
+                set_aside=format_money(stretch.set_aside_micros),
+                returned=format_money(stretch.returned_micros),
+            )
             for stretch in view.history
         ],
-    }
-    return dict(CouponOut(shape).data)
+    )
 
 
 class OrderOut(serializers.Serializer[Order]):
@@ -107,20 +110,21 @@ class OrderOut(serializers.Serializer[Order]):
         return None if order.rate_micros_per_hour is None else format_money(order.rate_micros_per_hour)
 
 
-class PaperLineOut(serializers.Serializer[Any]):
+@resource
+class PaperLineOut:
     """One line of an invoice: seconds × rate ÷ (rate_hours × 3600) is the amount."""
 
-    kind = serializers.CharField()
-    what = serializers.CharField()
-    source_kind = serializers.CharField()
-    source_id = serializers.CharField()
-    mode = serializers.CharField()
-    period_from = serializers.DateTimeField()
-    period_to = serializers.DateTimeField()
-    seconds = serializers.FloatField()
-    rate = serializers.CharField(allow_null=True)
-    rate_hours = serializers.IntegerField(help_text="Number of hours that the rate covers")
-    amount = serializers.CharField()
+    kind: str
+    what: str
+    source_kind: str
+    source_id: str
+    mode: str
+    period_from: datetime
+    period_to: datetime
+    seconds: float
+    rate: str | None
+    rate_hours: Annotated[int, "Number of hours that the rate covers"]
+    amount: str
 
 
 class PartyOut(serializers.Serializer[Any]):
@@ -176,25 +180,24 @@ class InvoiceOut(InvoiceSummary):
     buyer = PartyOut(read_only=True)
     lines = serializers.SerializerMethodField()
 
-    @extend_schema_field(PaperLineOut(many=True))
-    def get_lines(self, invoice: Invoice) -> list[dict[str, Any]]:
-        rows = (
-            {
-                "kind": line.kind,
-                "what": line.what,
-                "source_kind": line.source_kind,
-                "source_id": source_public_id(line.source_kind, UUID(hex=line.source_id)),
-                "mode": line.mode,
-                "period_from": line.since,
-                "period_to": line.until,
-                "seconds": line.seconds,
-                "rate": None if line.rate_micros is None else format_money(line.rate_micros),
-                "rate_hours": line.rate_hours,
-                "amount": format_money(line.amount_micros),
-            }
+    @extend_schema_field(list_of(PaperLineOut))
+    def get_lines(self, invoice: Invoice) -> list[PaperLineOut]:
+        return [
+            PaperLineOut(
+                kind=line.kind,
+                what=line.what,
+                source_kind=line.source_kind,
+                source_id=source_public_id(line.source_kind, UUID(hex=line.source_id)),
+                mode=line.mode,
+                period_from=line.since,
+                period_to=line.until,
+                seconds=line.seconds,
+                rate=None if line.rate_micros is None else format_money(line.rate_micros),
+                rate_hours=line.rate_hours,
+                amount=format_money(line.amount_micros),
+            )
             for line in thaw(invoice.lines)
-        )
-        return [dict(PaperLineOut(row).data) for row in rows]
+        ]
 
 
 def pdf_reply(invoice: Invoice, language: str) -> HttpResponse:

@@ -15,10 +15,11 @@ from billing.payouts.accounts import save_payout_account
 from billing.payouts.payouts import request_payout
 from billing.payouts.selectors import payable_of, payout_account_of, payout_of, payouts_of
 from billing.payouts.stripe_connect import begin_onboarding
-from billing.web.payouts import serializers as shapes
+from billing.web.payouts import serializers
 from common import clock
 from common.errors import NotFound
 from common.http.pagination import CursorPagination
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
@@ -33,21 +34,23 @@ class PayoutsApi(APIView):
     scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
     ordering = ("-created_at", "-id")
 
-    @extend_schema(operation_id="payouts_list", responses=shapes.PayoutPage)
+    @extend_schema(operation_id="payouts_list", responses=serializers.PayoutPage)
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
         rows = pages.paginate_queryset(payouts_of(asker(request).pk), request, self)
-        return pages.get_paginated_response([shapes.payout_shape(row, settings.MARKET_CURRENCY) for row in rows])
+        return pages.get_paginated_response([serializers.payout_resource(row, settings.MARKET_CURRENCY) for row in rows])
 
-    @extend_schema(operation_id="payouts_create", request=shapes.PayoutIn, responses={201: shapes.PayoutOut})
+    @extend_schema(
+        operation_id="payouts_create", request=serializers.PayoutIn, responses={201: schema_of(serializers.PayoutOut)}
+    )
     def post(self, request: Request) -> Response:
-        wanted = checked(shapes.PayoutIn, request.data).get("amount")
+        wanted = checked(serializers.PayoutIn, request.data).get("amount")
         amount = None if wanted is None else parse_money(wanted)
         owner_id = asker(request).pk
 
         def work() -> tuple[int, Any]:
             payout = request_payout(owner_id=owner_id, requested_by=f"user:{owner_id.hex}", amount_micros=amount)
-            return 201, shapes.payout_shape(payout, settings.MARKET_CURRENCY)
+            return 201, serializers.payout_resource(payout, settings.MARKET_CURRENCY)
 
         return reply_once(request, work)
 
@@ -57,10 +60,10 @@ class PayoutApi(APIView):
 
     scopes: ClassVar = {"GET": "billing:read"}
 
-    @extend_schema(operation_id="payouts_retrieve", responses=shapes.PayoutOut)
+    @extend_schema(operation_id="payouts_retrieve", responses=schema_of(serializers.PayoutOut))
     def get(self, request: Request, payout_id: str) -> Response:
         payout = payout_of(owner_id=asker(request).pk, payout_id=parse_public_id("payout", payout_id))
-        return Response(shapes.payout_shape(payout, settings.MARKET_CURRENCY))
+        return Response(serializers.payout_resource(payout, settings.MARKET_CURRENCY))
 
 
 class PayableApi(APIView):
@@ -68,11 +71,11 @@ class PayableApi(APIView):
 
     scopes: ClassVar = {"GET": "billing:read"}
 
-    @extend_schema(operation_id="payable", responses=shapes.PayableOut)
+    @extend_schema(operation_id="payable", responses=schema_of(serializers.PayableOut))
     def get(self, request: Request) -> Response:
         owner_id = asker(request).pk
         payable = payable_of(owner_id=owner_id, now=clock.now())
-        return Response(shapes.payable_shape(payable, payout_account_of(owner_id)))
+        return Response(serializers.payable_resource(payable, payout_account_of(owner_id)))
 
 
 class PayoutAccountApi(APIView):
@@ -80,21 +83,25 @@ class PayoutAccountApi(APIView):
 
     scopes: ClassVar = {"GET": "billing:read", "PUT": "billing:write"}
 
-    @extend_schema(operation_id="payout_account", responses={200: shapes.PayoutAccountOut, 404: _NONE_YET})
+    @extend_schema(operation_id="payout_account", responses={200: schema_of(serializers.PayoutAccountOut), 404: _NONE_YET})
     def get(self, request: Request) -> Response:
         account = payout_account_of(asker(request).pk)
         if account is None:
             raise NotFound("No payout account was added yet.")
-        return Response(shapes.account_shape(account))
+        return Response(serializers.account_resource(account))
 
-    @extend_schema(operation_id="payout_account_set", request=shapes.PayoutAccountIn, responses=shapes.PayoutAccountOut)
+    @extend_schema(
+        operation_id="payout_account_set",
+        request=serializers.PayoutAccountIn,
+        responses=schema_of(serializers.PayoutAccountOut),
+    )
     def put(self, request: Request) -> Response:
         """Set the account that receives your earnings.
 
         Works only in a session that has just confirmed the password or second factor; never by a token.
         """
         require_confirmation(request)
-        wanted = checked(shapes.PayoutAccountIn, request.data)
+        wanted = checked(serializers.PayoutAccountIn, request.data)
         minimum, automatic = parse_money(wanted.pop("minimum", _FIRST_MINIMUM)), wanted.pop("automatic")
         account = save_payout_account(
             owner_id=asker(request).pk,
@@ -102,7 +109,7 @@ class PayoutAccountApi(APIView):
             minimum_micros=minimum,
             automatic=automatic,
         )
-        return Response(shapes.account_shape(account))
+        return Response(serializers.account_resource(account))
 
 
 class PayoutOnboardingApi(APIView):
@@ -110,7 +117,9 @@ class PayoutOnboardingApi(APIView):
 
     scopes: ClassVar = {"POST": "billing:write"}
 
-    @extend_schema(operation_id="payout_account_onboarding", request=None, responses={201: shapes.OnboardingOut})
+    @extend_schema(
+        operation_id="payout_account_onboarding", request=None, responses={201: schema_of(serializers.OnboardingOut)}
+    )
     def post(self, request: Request) -> Response:
         """Return the address of Stripe's page on which you verify your identity.
 
@@ -118,4 +127,4 @@ class PayoutOnboardingApi(APIView):
         second factor, because whoever completes that page is paid.
         """
         require_confirmation(request)
-        return Response({"url": begin_onboarding(owner=asker(request))}, status=201)
+        return Response(serializers.OnboardingOut(url=begin_onboarding(owner=asker(request))), status=201)

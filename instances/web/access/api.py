@@ -10,17 +10,16 @@ from rest_framework.views import APIView
 from accounts.constants import CONNECT
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker, require_scope
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from instances.access.credentials import change_access, clear_password, set_password
 from instances.access.logs import LogSearch, read_log
 from instances.access.web_links import open_web
 from instances.core.selectors import instance_of
-from instances.web import schemas as web_schemas
 from instances.web.access import serializers
-from instances.web.access.serializers import log_shape, password_shape, web_link_shape
+from instances.web.access.serializers import access_detail, log_resource, password_resource, web_link_resource
 from instances.web.responses import instance_id_of, may_connect
-from instances.web.serializers import access_detail
 
 WAYS: dict[str, str] = {"GET": "instances:read", "PATCH": "instances:write", "DELETE": "instances:write"}
 OPENS: dict[str, str] = {**WAYS, "POST": CONNECT}
@@ -42,12 +41,14 @@ class AccessView(APIView):
 
     scopes: ClassVar = WAYS
 
-    @extend_schema(operation_id="instances_access", responses=web_schemas.AccessOut)
+    @extend_schema(operation_id="instances_access", responses=schema_of(serializers.AccessOut))
     def get(self, request: Request, instance_id: str) -> Response:
         """Return the addresses of an instance and who may log in."""
         return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id)), opens=may_connect(request)))
 
-    @extend_schema(operation_id="instances_access_change", request=serializers.AccessIn, responses=web_schemas.AccessOut)
+    @extend_schema(
+        operation_id="instances_access_change", request=serializers.AccessIn, responses=schema_of(serializers.AccessOut)
+    )
     def patch(self, request: Request, instance_id: str) -> Response:
         """Change keys, allowed networks and extra ports.
 
@@ -64,7 +65,7 @@ class PasswordView(APIView):
 
     scopes: ClassVar = OPENS
 
-    @extend_schema(operation_id="instances_password_set", request=None, responses={201: serializers.PasswordOut})
+    @extend_schema(operation_id="instances_password_set", request=None, responses={201: schema_of(serializers.PasswordOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Set a new random password, which replaces an earlier one.
 
@@ -73,11 +74,11 @@ class PasswordView(APIView):
         renter, row_id = asker(request), instance_id_of(instance_id)
         return reply_once(
             request,
-            lambda: (201, password_shape(*set_password(renter=renter, instance_id=row_id))),
+            lambda: (201, password_resource(*set_password(renter=renter, instance_id=row_id))),
             once=("password",),
         )
 
-    @extend_schema(operation_id="instances_password_clear", responses={200: web_schemas.AccessOut})
+    @extend_schema(operation_id="instances_password_clear", responses={200: schema_of(serializers.AccessOut)})
     def delete(self, request: Request, instance_id: str) -> Response:
         """Remove the password, so that only keys can log in.
 
@@ -99,14 +100,14 @@ class LogsView(APIView):
         operation_id="instances_logs",
         parameters=[serializers.LogsIn],
         responses={
-            200: serializers.LogsOut,
+            200: schema_of(serializers.LogsOut),
             409: OpenApiResponse(description="`log_unavailable`: there is none to read now"),
         },
     )
     def get(self, request: Request, instance_id: str) -> Response:
         search = LogSearch(**checked(serializers.LogsIn, request.query_params))
         found = read_log(renter=asker(request), instance_id=instance_id_of(instance_id), search=search)
-        return Response(log_shape(found))
+        return Response(log_resource(found))
 
 
 class WebLinksView(APIView):
@@ -115,11 +116,11 @@ class WebLinksView(APIView):
     scopes: ClassVar = OPENS
 
     @extend_schema(
-        operation_id="instances_web_links", request=serializers.WebLinkIn, responses={201: serializers.WebLinkOut}
+        operation_id="instances_web_links", request=serializers.WebLinkIn, responses={201: schema_of(serializers.WebLinkOut)}
     )
     def post(self, request: Request, instance_id: str) -> Response:
         port = checked(serializers.WebLinkIn, request.data)["port"]
         renter, row_id = asker(request), instance_id_of(instance_id)
         return reply_once(
-            request, lambda: (201, web_link_shape(open_web(renter=renter, instance_id=row_id, port=port))), once=("url",)
+            request, lambda: (201, web_link_resource(open_web(renter=renter, instance_id=row_id, port=port))), once=("url",)
         )

@@ -25,7 +25,7 @@ from instances.core.selectors import instance_of
 from instances.errors import WebLinksOff
 from instances.models import Instance
 from instances.states import InstanceState
-from instances.web.serializers import access_shape
+from instances.web.access.serializers import access_resource
 
 TAILS: Final = (100, 200, 500, LOG_TAIL_MOST)
 _Q_MOST: Final = 100
@@ -87,7 +87,7 @@ def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) ->
     extra = extra_ports(instance)
     return {
         "instance": instance,
-        "ways": access_shape(instance, opens=True),
+        "ways": access_resource(instance, opens=True),
         "keys": [KeyRow(key, public_id("key", key.pk), key.public_key in instance.ssh_keys) for key in keys],
         "extra": extra,
         "pending": ports_pending(instance),
@@ -128,8 +128,8 @@ def web_address(renter: User, instance_id: UUID, port: int) -> str:
 
 
 def _direct(instance: Instance, port: int) -> str:
-    shape, address = access_shape(instance, opens=True), public_address(instance)
-    known = {JUPYTER_PORT: shape["jupyter_url"], TENSORBOARD_PORT: shape["tensorboard_url"]}
+    access, address = access_resource(instance, opens=True), public_address(instance)
+    known = {JUPYTER_PORT: access.jupyter_url, TENSORBOARD_PORT: access.tensorboard_url}
     if port not in dict(instance.ports) or not address:
         raise NotFound("The instance opens no such port.")
     return known.get(port) or f"http://{in_url(address)}:{dict(instance.ports)[port]}/"

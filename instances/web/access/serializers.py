@@ -1,33 +1,28 @@
-"""Serializers of access to instances: networks, keys, password, log and web links."""
+"""Requests and responses of access to instances."""
 
-from typing import Any
+import shlex
+from datetime import datetime
+from typing import Annotated, Any
+from urllib.parse import quote as quote_url
 
 from rest_framework import serializers
 
-from common.addresses import HIGHEST_PORT
+from common.addresses import HIGHEST_PORT, in_url
+from common.resources import resource
 from instances.access.web_links import WebLink
-from instances.constants import ALLOWED_NETWORKS_AT_MOST, EXTRA_PORTS_AT_MOST, LOG_TAIL, LOG_TAIL_MOST
+from instances.constants import (
+    ALLOWED_NETWORKS_AT_MOST,
+    EXTRA_PORTS_AT_MOST,
+    JUPYTER_PORT,
+    LOG_TAIL,
+    LOG_TAIL_MOST,
+    SSH_PORT,
+    SSH_USER,
+    TENSORBOARD_PORT,
+)
+from instances.core.endpoints import extra_ports, ports_pending, public_address
 from instances.models import Instance, LogRead
-from instances.web.serializers import Shape
-
-
-def password_shape(instance: Instance, password: str) -> Shape:
-    return {"password": password, "set_at": instance.password_set_at}
-
-
-def log_shape(row: LogRead) -> Shape:
-    return {
-        "lines": [{"at": at, "text": text} for at, text in row.lines],
-        "cut": row.cut,
-        "reading": row.operation is not None,
-        "read_at": row.read_at,
-        "failure": row.failure or None,
-    }
-
-
-def web_link_shape(link: WebLink) -> Shape:
-    return {"url": link.url, "expires_at": link.expires_at, "visit_ends_at": link.visit_ends_at}
-
+from instances.states import InstanceState
 
 Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
 
@@ -56,11 +51,12 @@ class AccessIn(serializers.Serializer[Any]):
     )
 
 
-class PasswordOut(serializers.Serializer[Any]):
+@resource
+class PasswordOut:
     """Root's new password."""
 
-    password = Text(allow_null=True, help_text="Told this once; null when the request is repeated")
-    set_at = Time()
+    password: Annotated[str | None, "Told this once; null when the request is repeated"]
+    set_at: datetime
 
 
 class LogsIn(serializers.Serializer[Any]):
@@ -71,24 +67,26 @@ class LogsIn(serializers.Serializer[Any]):
     since = Time(required=False, allow_null=True, default=None)
 
 
-class LogLine(serializers.Serializer[Any]):
+@resource
+class LogLine:
     """One line of the log."""
 
-    at = Text(help_text="By the host's clock")
-    text = Text(allow_blank=True)
+    at: Annotated[str, "By the host's clock"]
+    text: str
 
 
-class LogsOut(serializers.Serializer[Any]):
+@resource
+class LogsOut:
     """The log as far as known.
 
     While `reading` is true the host is being asked, so repeat the request.
     """
 
-    lines = LogLine(many=True)
-    cut = serializers.BooleanField(help_text="There are more lines that match")
-    reading = serializers.BooleanField(help_text="The host is being asked: look again in a second")
-    read_at = Time(allow_null=True)
-    failure = Text(allow_null=True, help_text="Why the last reading brought nothing")
+    lines: list[LogLine]
+    cut: Annotated[bool, "There are more lines that match"]
+    reading: Annotated[bool, "The host is being asked: look again in a second"]
+    read_at: datetime | None
+    failure: Annotated[str | None, "Why the last reading brought nothing"]
 
 
 class WebLinkIn(serializers.Serializer[Any]):
@@ -101,12 +99,123 @@ class WebLinkIn(serializers.Serializer[Any]):
     )
 
 
-class WebLinkOut(serializers.Serializer[Any]):
+@resource
+class WebLinkOut:
     """A link that anybody who has it can open.
 
     The session that it opens outlives it.
     """
 
-    url = Text()
-    expires_at = Time()
-    visit_ends_at = Time()
+    url: str
+    expires_at: datetime
+    visit_ends_at: datetime
+
+
+def password_resource(instance: Instance, password: str) -> PasswordOut:
+    assert instance.password_set_at is not None  # it has just been set
+    return PasswordOut(password=password, set_at=instance.password_set_at)
+
+
+def log_resource(row: LogRead) -> LogsOut:
+    return LogsOut(
+        lines=[LogLine(at=at, text=text) for at, text in row.lines],
+        cut=row.cut,
+        reading=row.operation is not None,
+        read_at=row.read_at,
+        failure=row.failure or None,
+    )
+
+
+def web_link_resource(link: WebLink) -> WebLinkOut:
+    return WebLinkOut(url=link.url, expires_at=link.expires_at, visit_ends_at=link.visit_ends_at)
+
+
+@resource
+class SshAccess:
+    """Address and command for SSH."""
+
+    host: str
+    port: int
+    user: str
+    command: str
+
+
+@resource
+class InstanceAccess:
+    """Addresses of the instance.
+
+    They are fixed from the order on and answer while it runs.
+    """
+
+    ssh: SshAccess | None
+    jupyter_url: Annotated[str | None, "Holds its token; null without the scope instances:connect"]
+    tensorboard_url: Annotated[str | None, "null without the scope instances:connect"]
+
+
+@resource
+class PortPair:
+    """A port of the container, and the host port that it is published on."""
+
+    container: int
+    host: int
+    extra: Annotated[bool, "Opened by the renter, beside the image's own"]
+
+
+@resource
+class AccessOut(InstanceAccess):
+    """All access to the instance: addresses, ports, keys, password, allowed networks."""
+
+    jupyter_token: Annotated[str | None, "null without the scope instances:connect"]
+    ports: list[PortPair]
+    ports_pending: Annotated[bool, "The ports change at the next start or restart"]
+    ssh_keys: Annotated[list[str], "Public keys that let in now"]
+    all_keys: Annotated[bool, "Every key of the account lets in, those added later too"]
+    password_set_at: Annotated[datetime | None, "null: SSH takes no password"]
+    allow_from: Annotated[list[str], "Networks from which SSH answers; empty: from everywhere"]
+    allow_from_kept: Annotated[
+        bool | None, "Whether its host keeps such a list: false, one is refused; null, its agent does not say"
+    ]
+
+
+def access_resource(instance: Instance, *, opens: bool) -> InstanceAccess:
+    """Return the addresses of an instance, empty when it is gone or its host has no address.
+
+    They are fixed from the order on and answer while it runs. Links that let in whoever has them are included only
+    with `opens`.
+    """
+    address, ports = public_address(instance), dict(instance.ports)
+    if instance.state == InstanceState.GONE or not address:
+        return InstanceAccess(ssh=None, jupyter_url=None, tensorboard_url=None)
+    web = in_url(address)
+    jupyter, tensorboard = (ports.get(port) if opens else None for port in (JUPYTER_PORT, TENSORBOARD_PORT))
+    return InstanceAccess(
+        ssh=SshAccess(
+            host=address,
+            port=ports[SSH_PORT],
+            user=SSH_USER,
+            command=shlex.join(["ssh", "-p", str(ports[SSH_PORT]), f"{SSH_USER}@{address}"]),
+        ),
+        jupyter_url=jupyter and f"http://{web}:{jupyter}/lab?token={quote_url(instance.jupyter_token)}",
+        tensorboard_url=tensorboard and f"http://{web}:{tensorboard}/",
+    )
+
+
+def access_detail(instance: Instance, *, opens: bool) -> AccessOut:
+    """Return everything about access to an instance: addresses, ports, keys, allowed networks."""
+    gone = instance.state == InstanceState.GONE
+    return AccessOut(
+        **vars(access_resource(instance, opens=opens)),
+        jupyter_token=None if gone or not opens else instance.jupyter_token or None,
+        ports=[] if gone else port_resources(instance),
+        ports_pending=ports_pending(instance),
+        ssh_keys=instance.ssh_keys,
+        all_keys=instance.all_keys,
+        password_set_at=instance.password_set_at,
+        allow_from=instance.allow_from,
+        allow_from_kept=instance.host.keeps_ssh_list,
+    )
+
+
+def port_resources(instance: Instance) -> list[PortPair]:
+    extra = dict(extra_ports(instance))
+    return [PortPair(container=inside, host=outside, extra=inside in extra) for inside, outside in instance.ports]

@@ -1,5 +1,6 @@
 """API of streams, with which clients enter an instance through the relay."""
 
+from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -15,11 +16,13 @@ from accounts.constants import CONNECT
 from accounts.models import User
 from accounts.web.permissions import asker
 from common.http.bodies import JsonWithPath
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
+from common.resources import resource
 from instances.core.stream_tickets import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
 from instances.web.responses import instance_id_of
 
-Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
+Whole = serializers.IntegerField
 _KINDS = {"terminal": EXEC, "port": PORT, "files": FILES}
 _DOWNLOAD = "download"
 _PATH_BYTES_AT_MOST = 2048
@@ -69,15 +72,16 @@ class StreamIn(serializers.Serializer[Any]):
         return attrs
 
 
-class StreamOut(serializers.Serializer[Any]):
+@resource
+class StreamOut:
     """A WebSocket to open once before `expires_at`, or the address of a download.
 
     Binary frames of the WebSocket are bytes, text frames are JSON messages (docs/streams.md, for files
     docs/files.md). A download can be requested repeatedly until then, also from a byte on (`Range`).
     """
 
-    url = Text()
-    expires_at = Time()
+    url: str
+    expires_at: datetime
 
 
 class StreamsView(APIView):
@@ -86,7 +90,7 @@ class StreamsView(APIView):
     scopes: ClassVar = {"POST": CONNECT}
     parser_classes = (JsonWithPath,)
 
-    @extend_schema(operation_id="instances_open_stream", request=StreamIn, responses={201: StreamOut})
+    @extend_schema(operation_id="instances_open_stream", request=StreamIn, responses={201: schema_of(StreamOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Issue a ticket for a terminal, a port, the files or a download of an instance.
 
@@ -95,7 +99,7 @@ class StreamsView(APIView):
         """
         wanted = checked(StreamIn, request.data)
         leave = _leave(asker(request), instance_id_of(instance_id), wanted)
-        return Response(_shape(request._request, leave, wanted["kind"]), status=201)
+        return Response(_stream(request._request, leave, wanted["kind"]), status=201)
 
 
 def _leave(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamLeave:
@@ -110,10 +114,10 @@ def _leave(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamLea
     )
 
 
-def _shape(request: HttpRequest, leave: StreamLeave, kind: str) -> dict[str, Any]:
+def _stream(request: HttpRequest, leave: StreamLeave, kind: str) -> StreamOut:
     base = _relay_address(request)
     base = f"http{base.removeprefix('ws')}" if kind == _DOWNLOAD else base
-    return {"url": f"{base}{leave.path}?ticket={leave.ticket}", "expires_at": leave.expires_at}
+    return StreamOut(url=f"{base}{leave.path}?ticket={leave.ticket}", expires_at=leave.expires_at)
 
 
 def _relay_address(request: HttpRequest) -> str:

@@ -8,12 +8,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
 from instances.billing_mode.convert import convert_instance, extend_instance
 from instances.lifecycle.stop import stop_instance
-from instances.web import schemas
 from instances.web.metering import serializers
 from instances.web.orders.request_parsing import read_order
+from instances.web.resources import InstanceOut
 from instances.web.responses import instance_id_of, reply_with_instance, shown
 
 WRITE: dict[str, str] = {"POST": "instances:write"}
@@ -24,7 +25,7 @@ class StopView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_stop", request=serializers.StopIn, responses={202: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_stop", request=serializers.StopIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         hold = checked(serializers.StopIn, request.data)["hold"]
         renter, row_id = asker(request), instance_id_of(instance_id)
@@ -38,7 +39,7 @@ class ConvertView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_convert", request=serializers.ConvertIn, responses={202: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_convert", request=serializers.ConvertIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         order: dict[str, Any] = read_order(checked(serializers.ConvertIn, request.data))
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
@@ -50,7 +51,7 @@ class ExtendView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_extend", request=serializers.ExtendIn, responses={202: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_extend", request=serializers.ExtendIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         order: dict[str, Any] = read_order(checked(serializers.ExtendIn, request.data))
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}

@@ -9,6 +9,7 @@ from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
 from common import clock
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from instances.web.earnings import serializers
@@ -20,12 +21,12 @@ class EarningsView(APIView):
 
     scopes: ClassVar = {"GET": "hosts:read"}
 
-    @extend_schema(operation_id="hosts_earnings_all", parameters=[serializers.EarningsIn], responses=serializers.EarningsOut)
+    @extend_schema(
+        operation_id="hosts_earnings_all", parameters=[serializers.EarningsIn], responses=schema_of(serializers.EarningsOut)
+    )
     def get(self, request: Request) -> Response:
         wanted, owner_id, now = checked(serializers.EarningsIn, request.query_params), asker(request).pk, clock.now()
-        return Response(
-            serializers.earnings_answer(owner_id, wanted, now=now) | serializers.standing_answer(owner_id, now=now)
-        )
+        return Response(serializers.all_earnings(owner_id, wanted, now=now))
 
 
 class HostEarningsView(APIView):
@@ -34,9 +35,11 @@ class HostEarningsView(APIView):
     scopes: ClassVar = {"GET": "hosts:read"}
 
     @extend_schema(
-        operation_id="hosts_earnings", parameters=[serializers.HostEarningsIn], responses=serializers.HostEarningsOut
+        operation_id="hosts_earnings",
+        parameters=[serializers.HostEarningsIn],
+        responses=schema_of(serializers.HostEarningsOut),
     )
     def get(self, request: Request, host_id: str) -> Response:
         wanted, owner_id = checked(serializers.HostEarningsIn, request.query_params), asker(request).pk
         host = host_of(owner_id, parse_public_id("host", host_id))
-        return Response(serializers.earnings_answer(owner_id, wanted, now=clock.now(), host_id=host.pk))
+        return Response(serializers.host_earnings(owner_id, wanted, now=clock.now(), host_id=host.pk))

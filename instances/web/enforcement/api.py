@@ -17,12 +17,13 @@ from billing.budgets.services import change_budget, remove_budget
 from billing.web.budgets.serializers import PERIODS, SCOPES
 from common import clock
 from common.http.fields import AmountText
+from common.http.resource_schemas import schema_of
 from common.http.views import Money, checked
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 from instances.enforcement.budgets import set_budget
 from instances.enforcement.fault_reports import report_fault
-from instances.web import schemas
+from instances.web.resources import InstanceOut
 from instances.web.responses import instance_id_of, reply_with_instance, shown
 
 PREFIXES = {"instance": "inst", "member": "user", "team": "team"}
@@ -141,7 +142,7 @@ class FaultReportView(APIView):
 
     scopes: ClassVar = {"POST": "instances:write"}
 
-    @extend_schema(operation_id="instances_report_fault", request=FaultReportIn, responses={202: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_report_fault", request=FaultReportIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         said, renter, row_id = checked(FaultReportIn, request.data), asker(request), instance_id_of(instance_id)
         return reply_with_instance(

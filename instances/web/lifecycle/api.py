@@ -9,18 +9,19 @@ from rest_framework.views import APIView
 
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
 from common.money import parse_money
 from instances.core.selectors import instance_of
 from instances.lifecycle.reimage import reimage_instance, take_back_reimage
 from instances.lifecycle.resize import price_of_size, resize_instance, size_of
 from instances.lifecycle.save_image import save_image_of
-from instances.web import schemas as web_schemas
 from instances.web.lifecycle import serializers
-from instances.web.lifecycle.serializers import size_shape
+from instances.web.lifecycle.serializers import size_resource
+from instances.web.resources import InstanceOut
 from instances.web.responses import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
 from storage.images.selectors import find_image, pull_of
-from storage.web.images import serializers as shapes
+from storage.web.images import serializers as image_serializers
 
 
 class ReimageView(APIView):
@@ -28,7 +29,7 @@ class ReimageView(APIView):
 
     scopes: ClassVar = {"POST": "instances:write", "DELETE": "instances:write"}
 
-    @extend_schema(operation_id="instances_reimage", request=serializers.ReimageIn, responses={202: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_reimage", request=serializers.ReimageIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Replace the root file system by a fresh one from an image; the data disk stays.
 
@@ -43,7 +44,7 @@ class ReimageView(APIView):
             request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image)))
         )
 
-    @extend_schema(operation_id="instances_reimage_take_back", responses={200: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_reimage_take_back", responses={200: schema_of(InstanceOut)})
     def delete(self, request: Request, instance_id: str) -> Response:
         """Cancel a re-image that has not begun, and keep the present root.
 
@@ -62,7 +63,7 @@ class ResizeView(APIView):
         operation_id="instances_resize_price",
         parameters=[serializers.SizeIn],
         responses={
-            200: serializers.SizeOut,
+            200: schema_of(serializers.SizeOut),
             409: OpenApiResponse(description="This size cannot be had now; `code` says why"),
         },
     )
@@ -73,9 +74,9 @@ class ResizeView(APIView):
         """
         wanted = checked(serializers.SizeIn, request.query_params)
         instance = instance_of(asker(request), instance_id_of(instance_id))
-        return Response(size_shape(price_of_size(instance, **_size(wanted)), size_of(instance)))
+        return Response(size_resource(price_of_size(instance, **_size(wanted)), size_of(instance)))
 
-    @extend_schema(operation_id="instances_resize", request=serializers.ResizeIn, responses={202: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_resize", request=serializers.ResizeIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Change the number of GPUs of a stopped instance, or grow its data disk."""
         wanted = checked(serializers.ResizeIn, request.data)
@@ -94,14 +95,21 @@ class SaveImageView(APIView):
 
     scopes: ClassVar = {"POST": "instances:write"}
 
-    @extend_schema(operation_id="instances_save_image", request=shapes.SaveImageIn, responses={202: shapes.ImageOut})
+    @extend_schema(
+        operation_id="instances_save_image",
+        request=image_serializers.SaveImageIn,
+        responses={202: schema_of(image_serializers.ImageOut)},
+    )
     def post(self, request: Request, instance_id: str) -> Response:
         renter, row_id = asker(request), instance_id_of(instance_id)
         instance_of(renter, row_id)
-        wanted = checked(shapes.SaveImageIn, request.data)
+        wanted = checked(image_serializers.SaveImageIn, request.data)
         return reply_once(
             request,
-            lambda: (202, shapes.image_shape(save_image_of(renter=renter, instance_id=row_id, **wanted), renter)),
+            lambda: (
+                202,
+                image_serializers.image_resource(save_image_of(renter=renter, instance_id=row_id, **wanted), renter),
+            ),
         )
 
 
@@ -110,7 +118,7 @@ class PullView(APIView):
 
     scopes: ClassVar = {"GET": "instances:read"}
 
-    @extend_schema(operation_id="instances_pull", responses=shapes.PullOut)
+    @extend_schema(operation_id="instances_pull", responses=schema_of(image_serializers.PullOut))
     def get(self, request: Request, instance_id: str) -> Response:
         instance = instance_of(asker(request), instance_id_of(instance_id))
-        return Response(shapes.pull_shape(pull_of(instance.pk)))
+        return Response(image_serializers.pull_resource(pull_of(instance.pk)))

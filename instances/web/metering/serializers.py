@@ -1,19 +1,22 @@
-"""OpenAPI schemas of an instance's billing and of changing it."""
+"""Requests and responses of an instance's billing and of changing it."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 from rest_framework import serializers
 
+from billing.pricing.estimates import HOURLY, TIERED
 from common.http.fields import AmountText
-from instances.states import BidState
+from common.money import format_money, money_or_none
+from common.resources import OneOf, resource
+from instances.constants import CPU_RUN_MICROS_PER_HOUR
+from instances.metering.costs import Bill, NextStep
+from instances.models import Instance, SpotBid, Term
+from instances.retention.gpu_reservation import hold_fee
+from instances.states import BidState, InstanceState
 from marketplace.pricing.prices import TERM_HOURS
 
-Text, Time, Whole, Number = (
-    serializers.CharField,
-    serializers.DateTimeField,
-    serializers.IntegerField,
-    serializers.FloatField,
-)
+Text = serializers.CharField
 
 
 class Expectations(serializers.Serializer[Any]):
@@ -45,36 +48,39 @@ class StopIn(serializers.Serializer[Any]):
     )
 
 
-class InstanceTerm(serializers.Serializer[Any]):
+@resource
+class InstanceTerm:
     """A reserved term."""
 
-    term = serializers.ChoiceField(choices=list(TERM_HOURS))
-    payment = serializers.ChoiceField(choices=["upfront", "none"])
-    hourly_rate = Text()
-    total = Text(help_text="Of the whole term, used or not")
-    starts_at = Time(allow_null=True, help_text="null: it begins with the first run, or when the present term ends")
-    ends_at = Time(allow_null=True)
-    auto_renew = serializers.BooleanField()
+    term: Annotated[str, OneOf(list(TERM_HOURS))]
+    payment: Annotated[str, OneOf(["upfront", "none"])]
+    hourly_rate: str
+    total: Annotated[str, "Of the whole term, used or not"]
+    starts_at: Annotated[datetime | None, "null: it begins with the first run, or when the present term ends"]
+    ends_at: datetime | None
+    auto_renew: bool
 
 
-class InstanceNextStep(serializers.Serializer[Any]):
+@resource
+class InstanceNextStep:
     """When a tiered rent gets cheaper."""
 
-    from_hours = Whole(help_text="Of continuous use; a stop of more than 24 hours begins again at 0")
-    hourly_rate = Text()
-    used_hours = Number()
-    in_hours = Number()
-    at = Time(allow_null=True, help_text="If it runs on until then; null while it is stopped")
+    from_hours: Annotated[int, "Of continuous use; a stop of more than 24 hours begins again at 0"]
+    hourly_rate: str
+    used_hours: float
+    in_hours: float
+    at: Annotated[datetime | None, "If it runs on until then; null while it is stopped"]
 
 
-class InstanceSpot(serializers.Serializer[Any]):
+@resource
+class InstanceSpot:
     """The bid of a spot rent; prices per GPU and hour."""
 
-    max_price = Text()
-    price = Text(allow_null=True, help_text="What it pays now; null while it waits")
-    state = serializers.ChoiceField(choices=BidState.values)
-    notice_at = Time(allow_null=True)
-    yields_at = Time(allow_null=True, help_text="Its GPUs go to others then; at least 120 s after the notice")
+    max_price: str
+    price: Annotated[str | None, "What it pays now; null while it waits"]
+    state: Annotated[str, OneOf(BidState.values)]
+    notice_at: datetime | None
+    yields_at: Annotated[datetime | None, "Its GPUs go to others then; at least 120 s after the notice"]
 
 
 class BidIn(serializers.Serializer[Any]):
@@ -83,19 +89,85 @@ class BidIn(serializers.Serializer[Any]):
     max_price = AmountText(help_text="Per GPU and hour, the offer's floor at least")
 
 
-class InstanceBilling(serializers.Serializer[Any]):
+@resource
+class InstanceBilling:
     """What the instance costs, and how it is billed."""
 
-    mode = Text()
-    hourly_rate = Text(help_text="Of its GPUs, at present; of a run without GPUs what that costs")
-    cpu_hourly_rate = Text(help_text="What a start without its GPUs costs an hour: `start` with mode=cpu")
-    disk_daily = Text(help_text="Of the data disk above the free quota, running or stopped")
-    max_price = Text(allow_null=True, help_text="Of a spot rent: per GPU and hour")
-    spot = InstanceSpot(allow_null=True)
-    term = InstanceTerm(allow_null=True)
-    next_term = InstanceTerm(allow_null=True)
-    next_step = InstanceNextStep(allow_null=True)
-    keeps_gpus = serializers.BooleanField(help_text="Stopped, with its GPUs kept")
-    hold_fee = Text(allow_null=True, help_text="What keeping its GPUs while it is stopped costs an hour")
-    cost_so_far = Text(help_text="A term that was paid upfront counts whole while it runs")
-    next_charge_at = Time(allow_null=True)
+    mode: str
+    hourly_rate: Annotated[str, "Of its GPUs, at present; of a run without GPUs what that costs"]
+    cpu_hourly_rate: Annotated[str, "What a start without its GPUs costs an hour: `start` with mode=cpu"]
+    disk_daily: Annotated[str, "Of the data disk above the free quota, running or stopped"]
+    max_price: Annotated[str | None, "Of a spot rent: per GPU and hour"]
+    spot: InstanceSpot | None
+    term: InstanceTerm | None
+    next_term: InstanceTerm | None
+    next_step: InstanceNextStep | None
+    keeps_gpus: Annotated[bool, "Stopped, with its GPUs kept"]
+    hold_fee: Annotated[str | None, "What keeping its GPUs while it is stopped costs an hour"]
+    cost_so_far: Annotated[str, "A term that was paid upfront counts whole while it runs"]
+    next_charge_at: datetime | None
+
+
+def billing_resource(instance: Instance, bill: Bill) -> InstanceBilling:
+    kept = instance.state == InstanceState.STOPPED and instance.holds_gpus
+    keepable = instance.billing_mode in (HOURLY, TIERED) and instance.state != InstanceState.GONE
+    return InstanceBilling(
+        mode=instance.billing_mode,
+        hourly_rate=format_money(bill.rate_micros or instance.rate_micros_per_hour),
+        cpu_hourly_rate=format_money(CPU_RUN_MICROS_PER_HOUR),
+        disk_daily=format_money(instance.disk_micros_per_day),
+        max_price=money_or_none(instance.spot_max_micros),
+        spot=_spot(bill.bid),
+        term=_term(bill.term or bill.coming, begun=bill.term is not None),
+        next_term=_term(bill.coming if bill.term else None, begun=False),
+        next_step=_next_step(bill.next_step),
+        keeps_gpus=kept,
+        hold_fee=format_money(_hold_fee(instance)) if keepable else None,
+        cost_so_far=format_money(bill.cost.total_micros),
+        next_charge_at=bill.cost.next_charge_at,
+    )
+
+
+def _spot(bid: SpotBid | None) -> InstanceSpot | None:
+    """Return the bid, with prices per GPU and hour; a waiting bid pays nothing."""
+    if bid is None:
+        return None
+    return InstanceSpot(
+        max_price=format_money(bid.max_price_micros),
+        price=money_or_none(bid.price_micros),
+        state=bid.state,
+        notice_at=bid.notice_at,
+        yields_at=bid.yields_at,
+    )
+
+
+def _hold_fee(instance: Instance) -> int:
+    """Return the hourly fee of keeping the GPUs: the agreed one while they are kept, else the present one."""
+    kept = instance.state == InstanceState.STOPPED and instance.holds_gpus
+    return instance.hold_micros_per_hour if kept else hold_fee(instance)
+
+
+def _term(term: Term | None, *, begun: bool) -> InstanceTerm | None:
+    if term is None:
+        return None
+    return InstanceTerm(
+        term=term.term,
+        payment=term.payment,
+        hourly_rate=format_money(term.unit_micros * term.gpu_count),
+        total=format_money(term.total_micros),
+        starts_at=term.starts_at if begun else None,
+        ends_at=term.ends_at if begun else None,
+        auto_renew=term.auto_renew,
+    )
+
+
+def _next_step(step: NextStep | None) -> InstanceNextStep | None:
+    if step is None:
+        return None
+    return InstanceNextStep(
+        from_hours=step.from_hours,
+        hourly_rate=format_money(step.rate_micros),
+        used_hours=step.used_hours,
+        in_hours=step.in_hours,
+        at=step.at,
+    )

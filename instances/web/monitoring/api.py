@@ -1,6 +1,7 @@
 """API of alerts, and of the events of all instances of a renter."""
 
-from typing import Any, ClassVar, cast
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, cast
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,8 +14,10 @@ from accounts.constants import INSTANCE_SCOPES
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common.http.message_schema import MessageOut
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id, public_id
+from common.resources import OneOf, resource
 from instances.core.alert_messages import english_sentences_of, english_title_of
 from instances.core.event_selectors import events_in
 from instances.core.selectors import instance_of
@@ -22,25 +25,26 @@ from instances.models import Alert, InstanceEvent
 from instances.monitoring.alert_selectors import alerts_of, muted_kinds
 from instances.monitoring.alerts import resolve_alert, set_muted
 from instances.web.monitoring.timeline import GROUPS, group_of, in_group, instance_id_in
+from instances.web.resources import event_resource
 from instances.web.responses import instance_id_of
-from instances.web.serializers import event_shape
 
 
-class AlertOut(serializers.Serializer[Any]):
+@resource
+class AlertOut:
     """A problem of an instance; `resolution` is over, renter or ended."""
 
-    id = serializers.CharField()
-    instance = serializers.CharField()
-    name = serializers.CharField()
-    kind = serializers.ChoiceField(choices=Alert.Kind.values)
-    title = serializers.CharField()
-    detail = serializers.CharField()
-    fault_of = serializers.CharField(allow_null=True, help_text="Of a GPU's fault: renter, host, or platform (unknown)")
-    facts = serializers.JSONField()
-    raised_at = serializers.DateTimeField()
-    seen_at = serializers.DateTimeField(help_text="When it was last found to be so")
-    resolved_at = serializers.DateTimeField(allow_null=True)
-    resolution = serializers.CharField(allow_null=True)
+    id: str
+    instance: str
+    name: str
+    kind: Annotated[str, OneOf(Alert.Kind.values)]
+    title: str
+    detail: str
+    fault_of: Annotated[str | None, "Of a GPU's fault: renter, host, or platform (unknown)"]
+    facts: Any
+    raised_at: datetime
+    seen_at: Annotated[datetime, "When it was last found to be so"]
+    resolved_at: datetime | None
+    resolution: str | None
 
 
 class ResolveIn(serializers.Serializer[Any]):
@@ -55,19 +59,20 @@ class AlertRules(serializers.Serializer[Any]):
     muted = serializers.ListField(child=serializers.ChoiceField(choices=Alert.Kind.values), max_length=20)
 
 
-class AnyEventOut(serializers.Serializer[Any]):
+@resource
+class AnyEventOut:
     """One event of one of your instances."""
 
-    instance = serializers.CharField()
-    name = serializers.CharField()
-    group = serializers.ChoiceField(choices=list(GROUPS))
-    kind = serializers.CharField()
-    from_state = serializers.CharField(allow_null=True)
-    to_state = serializers.CharField(allow_null=True)
-    detail = serializers.CharField()
-    message = MessageOut(allow_null=True)
-    actor = serializers.CharField()
-    at = serializers.DateTimeField()
+    instance: str
+    name: str
+    group: Annotated[str, OneOf(list(GROUPS))]
+    kind: str
+    from_state: str | None
+    to_state: str | None
+    detail: str
+    message: Annotated[dict[str, Any] | None, MessageOut]
+    actor: str
+    at: datetime
 
 
 class EventsIn(serializers.Serializer[Any]):
@@ -90,10 +95,10 @@ class EventsOfAllView(GenericAPIView[InstanceEvent]):
     """List what happened to your instances, newest first."""
 
     scopes: ClassVar = INSTANCE_SCOPES
-    serializer_class = AnyEventOut
+    serializer_class = schema_of(AnyEventOut)
     ordering: ClassVar = ("-id",)
 
-    @extend_schema(operation_id="events_list", parameters=[EventsIn], responses=AnyEventOut(many=True))
+    @extend_schema(operation_id="events_list", parameters=[EventsIn], responses=list_of(AnyEventOut))
     def get(self, request: Request) -> Response:
         wanted = checked(EventsIn, request.query_params)
         instance_id, group = instance_id_in(wanted.pop("instance")), wanted.pop("group", None)
@@ -106,15 +111,15 @@ class AlertsView(GenericAPIView[Alert]):
     """List the alerts of your instances, newest first; closed ones are kept for 180 days."""
 
     scopes: ClassVar = INSTANCE_SCOPES
-    serializer_class = AlertOut
+    serializer_class = schema_of(AlertOut)
     ordering: ClassVar = ("-raised_at", "-id")
 
-    @extend_schema(operation_id="alerts_list", parameters=[AlertsIn], responses=AlertOut(many=True))
+    @extend_schema(operation_id="alerts_list", parameters=[AlertsIn], responses=list_of(AlertOut))
     def get(self, request: Request) -> Response:
         wanted = checked(AlertsIn, request.query_params)
         found = alerts_of(asker(request), instance_id=instance_id_in(wanted["instance"]), open_only=wanted["open"])
         page = cast("list[Alert]", self.paginate_queryset(found))
-        return self.get_paginated_response([alert_shape(alert) for alert in page])
+        return self.get_paginated_response([alert_resource(alert) for alert in page])
 
 
 class AlertResolveView(APIView):
@@ -125,10 +130,10 @@ class AlertResolveView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="alerts_resolve", request=ResolveIn, responses={200: AlertOut})
+    @extend_schema(operation_id="alerts_resolve", request=ResolveIn, responses={200: schema_of(AlertOut)})
     def post(self, request: Request, alert_id: str) -> Response:
         mute, row_id, renter = checked(ResolveIn, request.data)["mute"], parse_public_id("alrt", alert_id), asker(request)
-        return reply_once(request, lambda: (200, alert_shape(resolve_alert(renter=renter, alert_id=row_id, mute=mute))))
+        return reply_once(request, lambda: (200, alert_resource(resolve_alert(renter=renter, alert_id=row_id, mute=mute))))
 
 
 class AlertRulesView(APIView):
@@ -148,23 +153,27 @@ class AlertRulesView(APIView):
         return Response({"muted": muted})
 
 
-def alert_shape(alert: Alert) -> dict[str, Any]:
-    return {
-        "id": public_id("alrt", alert.pk),
-        "instance": public_id("inst", alert.instance_id),
-        "name": alert.instance.name,
-        "kind": alert.kind,
-        "title": english_title_of(alert),
-        "detail": english_sentences_of(alert),
-        "fault_of": alert.fault_of or None,
-        "facts": alert.facts,
-        "raised_at": alert.raised_at,
-        "seen_at": alert.seen_at,
-        "resolved_at": alert.resolved_at,
-        "resolution": alert.resolution or None,
-    }
+def alert_resource(alert: Alert) -> AlertOut:
+    return AlertOut(
+        id=public_id("alrt", alert.pk),
+        instance=public_id("inst", alert.instance_id),
+        name=alert.instance.name,
+        kind=alert.kind,
+        title=english_title_of(alert),
+        detail=english_sentences_of(alert),
+        fault_of=alert.fault_of or None,
+        facts=alert.facts,
+        raised_at=alert.raised_at,
+        seen_at=alert.seen_at,
+        resolved_at=alert.resolved_at,
+        resolution=alert.resolution or None,
+    )
 
 
-def _event(event: InstanceEvent) -> dict[str, Any]:
-    named = {"instance": public_id("inst", event.instance_id), "name": event.instance.name, "group": group_of(event.kind)}
-    return {**named, **event_shape(event)}
+def _event(event: InstanceEvent) -> AnyEventOut:
+    return AnyEventOut(
+        instance=public_id("inst", event.instance_id),
+        name=event.instance.name,
+        group=group_of(event.kind),
+        **vars(event_resource(event)),
+    )

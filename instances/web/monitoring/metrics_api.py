@@ -1,7 +1,7 @@
 """API of usage over time."""
 
-from datetime import timedelta
-from typing import Any, ClassVar
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,7 +13,9 @@ from accounts.constants import INSTANCE_SCOPES
 from accounts.web.permissions import asker
 from common import clock
 from common.errors import wrong_field
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
+from common.resources import resource
 from instances.constants import METRICS_MINUTES_MAX, METRICS_POINTS_MAX
 from instances.core.selectors import instance_of
 from instances.monitoring.usage_selectors import Sample, latest_sample, metrics_of, nice_step, source_for
@@ -36,44 +38,47 @@ class MetricsIn(serializers.Serializer[Any]):
     )
 
 
-class MetricsPoint(serializers.Serializer[Any]):
+@resource
+class MetricsPoint:
     """Mean usage over one step of time; `_max` is the highest reading in it."""
 
-    at = serializers.DateTimeField()
-    cpu_pct = serializers.FloatField(help_text="Percent of one core")
-    ram_mb = serializers.FloatField()
-    disk_mb = serializers.IntegerField()
-    rx_bytes = serializers.IntegerField(allow_null=True, help_text="null where steps are seconds: not measured so often")
-    tx_bytes = serializers.IntegerField(allow_null=True)
-    gpu_util_pct = serializers.FloatField(help_text="Mean of the instance's GPUs")
-    vram_used_mb = serializers.FloatField(help_text="Sum of the instance's GPUs")
-    gpu_util_max_pct = serializers.FloatField()
-    power_w = serializers.FloatField(help_text="Sum of the instance's GPUs")
-    temperature_c = serializers.FloatField(help_text="Of the hottest GPU")
-    ram_max_mb = serializers.FloatField()
-    vram_max_mb = serializers.FloatField()
+    at: datetime
+    cpu_pct: Annotated[float, "Percent of one core"]
+    ram_mb: float
+    disk_mb: int
+    rx_bytes: Annotated[int | None, "null where steps are seconds: not measured so often"]
+    tx_bytes: int | None
+    gpu_util_pct: Annotated[float, "Mean of the instance's GPUs"]
+    vram_used_mb: Annotated[float, "Sum of the instance's GPUs"]
+    gpu_util_max_pct: float
+    power_w: Annotated[float, "Sum of the instance's GPUs"]
+    temperature_c: Annotated[float, "Of the hottest GPU"]
+    ram_max_mb: float
+    vram_max_mb: float
 
 
-class GpuNow(serializers.Serializer[Any]):
+@resource
+class GpuNow:
     """One GPU by the last report."""
 
-    uuid = serializers.CharField()
-    util_pct = serializers.IntegerField()
-    vram_used_mb = serializers.IntegerField()
-    temperature_c = serializers.IntegerField()
-    power_w = serializers.IntegerField()
+    uuid: str
+    util_pct: int
+    vram_used_mb: int
+    temperature_c: int
+    power_w: int
 
 
-class MetricsOut(serializers.Serializer[Any]):
+@resource
+class MetricsOut:
     """Usage over time, oldest first.
 
     Steps without a report are left out.
     """
 
-    step = serializers.IntegerField(help_text="Seconds")
-    made_of = serializers.CharField(help_text="What the points are made of: second, sample, minute, hour, day")
-    points = MetricsPoint(many=True)
-    gpus = GpuNow(many=True, help_text="Empty when the last report is older than two minutes")
+    step: Annotated[int, "Seconds"]
+    made_of: Annotated[str, "What the points are made of: second, sample, minute, hour, day"]
+    points: list[MetricsPoint]
+    gpus: Annotated[list[GpuNow], "Empty when the last report is older than two minutes"]
 
 
 class MetricsView(APIView):
@@ -81,7 +86,7 @@ class MetricsView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="instances_metrics", parameters=[MetricsIn], responses=MetricsOut)
+    @extend_schema(operation_id="instances_metrics", parameters=[MetricsIn], responses=schema_of(MetricsOut))
     def get(self, request: Request, instance_id: str) -> Response:
         wanted, now = checked(MetricsIn, request.query_params), clock.now()
         length = timedelta(minutes=wanted["minutes"])
@@ -91,11 +96,14 @@ class MetricsView(APIView):
         instance = instance_of(asker(request), instance_id_of(instance_id))
         source = source_for(since=now - length, until=now, step_s=step)
         samples = metrics_of(instance, since=now - length, until=now, step_s=step)
-        return Response(metrics_shape(samples, step, source.name, latest_sample(instance)))
+        return Response(metrics_resource(samples, step, source.name, latest_sample(instance)))
 
 
-def metrics_shape(samples: list[Sample], step: int, source: str, latest: Any) -> dict[str, Any]:
+def metrics_resource(samples: list[Sample], step: int, source: str, latest: Any) -> MetricsOut:
     fresh = latest is not None and clock.now() - latest.at < _LATEST_FOR
-    names = ("uuid", "util_pct", "vram_used_mb", "temperature_c", "power_w")
-    gpus = [dict(zip(names, row, strict=True)) for row in latest.gpus] if fresh else []
-    return {"step": step, "made_of": source, "points": [vars(sample) for sample in samples], "gpus": gpus}
+    gpus = [_gpu(*row) for row in latest.gpus] if fresh else []
+    return MetricsOut(step=step, made_of=source, points=[MetricsPoint(**vars(sample)) for sample in samples], gpus=gpus)
+
+
+def _gpu(uuid: str, util_pct: int, vram_used_mb: int, temperature_c: int, power_w: int) -> GpuNow:
+    return GpuNow(uuid=uuid, util_pct=util_pct, vram_used_mb=vram_used_mb, temperature_c=temperature_c, power_w=power_w)

@@ -13,6 +13,7 @@ from accounts.constants import STORAGE_SCOPES
 from accounts.models import User
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from instances.core.selectors import instance_of
@@ -26,15 +27,14 @@ from instances.web.object_sync.serializers import (
     CONNECTION_PREFIX,
     SCHEDULE_PREFIX,
     SYNC_PREFIX,
-    archive_default_shape,
-    archive_shape,
-    connection_shape,
-    schedule_shape,
-    sync_shape,
+    archive_default_resource,
+    archive_resource,
+    connection_resource,
+    schedule_resource,
+    sync_resource,
 )
 from instances.web.responses import instance_id_of
-from instances.web.serializers import Shape
-from instances.web.volumes.serializers import VOLUME_PREFIX
+from instances.web.volumes.resources import VOLUME_PREFIX
 from storage.object_sync.connections import change_login, retry_connection, save_connection, try_connection
 from storage.object_sync.selectors import connection_of, connections_of, schedules_of, sync_of, syncs_of
 from storage.object_sync.syncs import cancel_sync, sync_volume
@@ -47,26 +47,28 @@ class ConnectionsView(GenericAPIView[Any]):
     """Your connections to object storage."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = serializers.ConnectionOut
+    serializer_class = schema_of(serializers.ConnectionOut)
     ordering: ClassVar = ("name",)
 
     def get_queryset(self) -> QuerySet[Any]:
         return connections_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="connections_list", responses=serializers.ConnectionOut(many=True))
+    @extend_schema(operation_id="connections_list", responses=list_of(serializers.ConnectionOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response([connection_shape(row) for row in page])
+        return self.get_paginated_response([connection_resource(row) for row in page])
 
     @extend_schema(
-        operation_id="connections_create", request=serializers.ConnectionIn, responses={201: serializers.ConnectionOut}
+        operation_id="connections_create",
+        request=serializers.ConnectionIn,
+        responses={201: schema_of(serializers.ConnectionOut)},
     )
     def post(self, request: Request) -> Response:
         """Save a connection, after checking that its key can list the folder."""
         wanted, owner = checked(serializers.ConnectionIn, request.data), asker(request)
         name = wanted.pop("name")
         tried = try_connection(**wanted)
-        return reply_once(request, lambda: (201, connection_shape(save_connection(owner=owner, name=name, tried=tried))))
+        return reply_once(request, lambda: (201, connection_resource(save_connection(owner=owner, name=name, tried=tried))))
 
 
 class ConnectionView(APIView):
@@ -74,19 +76,19 @@ class ConnectionView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="connections_retrieve", responses=serializers.ConnectionOut)
+    @extend_schema(operation_id="connections_retrieve", responses=schema_of(serializers.ConnectionOut))
     def get(self, request: Request, connection_id: str) -> Response:
         row_id = parse_public_id(CONNECTION_PREFIX, connection_id)
-        return Response(connection_shape(connection_of(asker(request).pk, row_id)))
+        return Response(connection_resource(connection_of(asker(request).pk, row_id)))
 
     @extend_schema(
-        operation_id="connections_login", request=serializers.ConnectionLogin, responses=serializers.ConnectionOut
+        operation_id="connections_login", request=serializers.ConnectionLogin, responses=schema_of(serializers.ConnectionOut)
     )
     def put(self, request: Request, connection_id: str) -> Response:
         """Replace the access key of a connection, after checking the new one."""
         owner, row_id = asker(request), parse_public_id(CONNECTION_PREFIX, connection_id)
         tried = retry_connection(owner=owner, connection_id=row_id, **checked(serializers.ConnectionLogin, request.data))
-        return Response(connection_shape(change_login(owner=owner, connection_id=row_id, tried=tried)))
+        return Response(connection_resource(change_login(owner=owner, connection_id=row_id, tried=tried)))
 
     @extend_schema(operation_id="connections_remove", responses={204: None})
     def delete(self, request: Request, connection_id: str) -> Response:
@@ -102,15 +104,15 @@ class SyncsView(GenericAPIView[Any]):
     """List all your syncs, newest first."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = serializers.SyncOut
+    serializer_class = schema_of(serializers.SyncOut)
 
     def get_queryset(self) -> QuerySet[Any]:
         return syncs_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="syncs_list", responses=serializers.SyncOut(many=True))
+    @extend_schema(operation_id="syncs_list", responses=list_of(serializers.SyncOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response([sync_shape(row) for row in page])
+        return self.get_paginated_response([sync_resource(row) for row in page])
 
 
 class SyncView(APIView):
@@ -118,9 +120,9 @@ class SyncView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="syncs_retrieve", responses=serializers.SyncOut)
+    @extend_schema(operation_id="syncs_retrieve", responses=schema_of(serializers.SyncOut))
     def get(self, request: Request, sync_id: str) -> Response:
-        return Response(sync_shape(sync_of(asker(request).pk, parse_public_id(SYNC_PREFIX, sync_id))))
+        return Response(sync_resource(sync_of(asker(request).pk, parse_public_id(SYNC_PREFIX, sync_id))))
 
 
 class SyncCancelView(APIView):
@@ -131,12 +133,12 @@ class SyncCancelView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="syncs_cancel", request=None, responses={202: serializers.SyncOut})
+    @extend_schema(operation_id="syncs_cancel", request=None, responses={202: schema_of(serializers.SyncOut)})
     def post(self, request: Request, sync_id: str) -> Response:
         owner, row_id = asker(request), parse_public_id(SYNC_PREFIX, sync_id)
 
-        def cancel() -> tuple[int, Shape]:
-            return 202, sync_shape(sync_of(owner.pk, cancel_sync(owner=owner, sync_id=row_id).pk))
+        def cancel() -> tuple[int, serializers.SyncOut]:
+            return 202, sync_resource(sync_of(owner.pk, cancel_sync(owner=owner, sync_id=row_id).pk))
 
         return reply_once(request, cancel)
 
@@ -145,15 +147,17 @@ class VolumeSyncsView(GenericAPIView[Any]):
     """Syncs of one of your volumes."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = serializers.SyncOut
+    serializer_class = schema_of(serializers.SyncOut)
 
-    @extend_schema(operation_id="volumes_syncs_list", responses=serializers.SyncOut(many=True))
+    @extend_schema(operation_id="volumes_syncs_list", responses=list_of(serializers.SyncOut))
     def get(self, request: Request, volume_id: str) -> Response:
         volume = volume_of(asker(request).pk, parse_public_id(VOLUME_PREFIX, volume_id))
         page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, volume.pk)))
-        return self.get_paginated_response([sync_shape(row) for row in page])
+        return self.get_paginated_response([sync_resource(row) for row in page])
 
-    @extend_schema(operation_id="volumes_syncs_create", request=serializers.SyncIn, responses={202: serializers.SyncOut})
+    @extend_schema(
+        operation_id="volumes_syncs_create", request=serializers.SyncIn, responses={202: schema_of(serializers.SyncOut)}
+    )
     def post(self, request: Request, volume_id: str) -> Response:
         """Copy a volume, or a folder of it, to or from object storage."""
         owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
@@ -165,15 +169,17 @@ class InstanceSyncsView(GenericAPIView[Any]):
     """Syncs of the data disk of one of your instances."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = serializers.SyncOut
+    serializer_class = schema_of(serializers.SyncOut)
 
-    @extend_schema(operation_id="instances_syncs_list", responses=serializers.SyncOut(many=True))
+    @extend_schema(operation_id="instances_syncs_list", responses=list_of(serializers.SyncOut))
     def get(self, request: Request, instance_id: str) -> Response:
         instance = instance_of(asker(request), instance_id_of(instance_id))
         page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, instance.pk)))
-        return self.get_paginated_response([sync_shape(row) for row in page])
+        return self.get_paginated_response([sync_resource(row) for row in page])
 
-    @extend_schema(operation_id="instances_syncs_create", request=serializers.SyncIn, responses={202: serializers.SyncOut})
+    @extend_schema(
+        operation_id="instances_syncs_create", request=serializers.SyncIn, responses={202: schema_of(serializers.SyncOut)}
+    )
     def post(self, request: Request, instance_id: str) -> Response:
         """Copy the data disk of an instance, or a folder of it, to or from object storage.
 
@@ -188,25 +194,25 @@ class SyncSchedulesView(GenericAPIView[Any]):
     """Your schedules of syncs."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = serializers.SyncScheduleOut
+    serializer_class = schema_of(serializers.SyncScheduleOut)
     ordering: ClassVar = ("next_at",)
 
     def get_queryset(self) -> QuerySet[Any]:
         return schedules_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="sync_schedules_list", responses=serializers.SyncScheduleOut(many=True))
+    @extend_schema(operation_id="sync_schedules_list", responses=list_of(serializers.SyncScheduleOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response([schedule_shape(row) for row in page])
+        return self.get_paginated_response([schedule_resource(row) for row in page])
 
     @extend_schema(
         operation_id="sync_schedules_create",
         request=serializers.SyncScheduleIn,
-        responses={201: serializers.SyncScheduleOut},
+        responses={201: schema_of(serializers.SyncScheduleOut)},
     )
     def post(self, request: Request) -> Response:
         owner, order = asker(request), order_of_schedule(checked(serializers.SyncScheduleIn, request.data))
-        return reply_once(request, lambda: (201, schedule_shape(add_schedule(owner=owner, **order))))
+        return reply_once(request, lambda: (201, schedule_resource(add_schedule(owner=owner, **order))))
 
 
 class SyncScheduleView(APIView):
@@ -229,17 +235,19 @@ class InstanceArchiveView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="instances_archive", responses=serializers.ArchiveOut)
+    @extend_schema(operation_id="instances_archive", responses=schema_of(serializers.ArchiveOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(archive_shape(instance_of(asker(request), instance_id_of(instance_id))))
+        return Response(archive_resource(instance_of(asker(request), instance_id_of(instance_id))))
 
-    @extend_schema(operation_id="instances_archive_set", request=serializers.ArchiveIn, responses=serializers.ArchiveOut)
+    @extend_schema(
+        operation_id="instances_archive_set", request=serializers.ArchiveIn, responses=schema_of(serializers.ArchiveOut)
+    )
     def put(self, request: Request, instance_id: str) -> Response:
         renter, wanted = asker(request), checked(serializers.ArchiveIn, request.data)
         chosen = connection_id_of(wanted.get("connection"), needed=wanted["archive"] == "on")
         row_id = instance_id_of(instance_id)
         set_archive(renter=renter, instance_id=row_id, choice=wanted["archive"], connection_id=chosen)
-        return Response(archive_shape(instance_of(renter, row_id)))
+        return Response(archive_resource(instance_of(renter, row_id)))
 
 
 class ArchiveDefaultView(APIView):
@@ -247,23 +255,25 @@ class ArchiveDefaultView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="archive_default", responses=serializers.ArchiveDefaultOut)
+    @extend_schema(operation_id="archive_default", responses=schema_of(serializers.ArchiveDefaultOut))
     def get(self, request: Request) -> Response:
-        return Response(archive_default_shape(archive_default(asker(request).pk)))
+        return Response(archive_default_resource(archive_default(asker(request).pk)))
 
     @extend_schema(
-        operation_id="archive_default_set", request=serializers.ArchiveDefaultIn, responses=serializers.ArchiveDefaultOut
+        operation_id="archive_default_set",
+        request=serializers.ArchiveDefaultIn,
+        responses=schema_of(serializers.ArchiveDefaultOut),
     )
     def put(self, request: Request) -> Response:
         """Set where data disks are archived unless an instance says otherwise."""
         renter, wanted = asker(request), checked(serializers.ArchiveDefaultIn, request.data)
         set_archive_default(renter=renter, connection_id=connection_id_of(wanted["connection"]))
-        return Response(archive_default_shape(archive_default(renter.pk)))
+        return Response(archive_default_resource(archive_default(renter.pk)))
 
 
 def _order(wanted: dict[str, Any]) -> dict[str, Any]:
     return {"connection_id": connection_id_of(wanted["connection"], needed=True), "wish": wish_of(wanted)}
 
 
-def _begun(owner: User, begun: Any) -> tuple[int, Shape]:
-    return 202, sync_shape(sync_of(owner.pk, begun.pk))
+def _begun(owner: User, begun: Any) -> tuple[int, serializers.SyncOut]:
+    return 202, sync_resource(sync_of(owner.pk, begun.pk))

@@ -1,6 +1,7 @@
-"""Serializers of object storage: connections, syncs, schedules, archives."""
+"""Requests and responses of object storage: connections, syncs, schedules, archives."""
 
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rest_framework import serializers
 
@@ -8,127 +9,24 @@ from common.http.fields import NameText
 from common.http.message_schema import MessageOut
 from common.ids import public_id
 from common.message_words import told
+from common.resources import OneOf, resource
 from instances.constants import ARCHIVE_TRIED
 from instances.models import Instance
 from instances.models.archives import ArchiveChoice
 from instances.retention.archive import archive_folder
 from instances.retention.selectors import archive_place, is_archived
 from instances.schedules.recurrence import DAYS
-from instances.web.serializers import INSTANCE_PREFIX, Shape
+from instances.web.resources import INSTANCE_PREFIX
+from instances.web.volumes.disk_resources import StorageFailure
+from instances.web.volumes.resources import VOLUME_PREFIX
 from instances.web.volumes.rows import percent_of
-from instances.web.volumes.schemas import StorageFailure
-from instances.web.volumes.serializers import VOLUME_PREFIX
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncState
 
 if TYPE_CHECKING:
     from storage.models import Connection, Sync, SyncSchedule
 
-CONNECTION_PREFIX, SYNC_PREFIX, SCHEDULE_PREFIX = "conn", "sync", "plan"
 
-
-def connection_shape(connection: "Connection") -> Shape:
-    return {
-        "id": public_id(CONNECTION_PREFIX, connection.pk),
-        "name": connection.name,
-        "endpoint": connection.endpoint,
-        "region": connection.region,
-        "bucket": connection.bucket,
-        "prefix": connection.prefix,
-        "key_id": connection.key_id,
-        "can_write": connection.can_write,
-        "checked_at": connection.checked_at,
-        "created_at": connection.created_at,
-    }
-
-
-def sync_shape(sync: "Sync") -> Shape:
-    return {
-        "id": public_id(SYNC_PREFIX, sync.pk),
-        **_terms(sync),
-        "cause": sync.cause,
-        "state": sync.state,
-        "simulated": sync.host.runtime == "simulated",
-        "progress": _progress(sync),
-        "copied_bytes": sync.copied_bytes,
-        "copied_files": sync.copied_files,
-        "same_files": sync.same_files,
-        "deleted_files": sync.deleted_files,
-        "failure": {"code": sync.failure_code, **told(sync.failure_message, sync.failure_detail)}
-        if sync.failure_code
-        else None,
-        "created_at": sync.created_at,
-        "ended_at": sync.ended_at,
-    }
-
-
-def schedule_shape(schedule: "SyncSchedule") -> Shape:
-    return {
-        "id": public_id(SCHEDULE_PREFIX, schedule.pk),
-        **_terms(schedule),
-        "connection_name": schedule.connection.name,
-        "every_hours": schedule.every_hours,
-        "days": [DAYS[day] for day in schedule.days],
-        "at": schedule.at or None,
-        "time_zone": schedule.time_zone or None,
-        "next_at": schedule.next_at,
-    }
-
-
-def archive_shape(instance: Instance) -> Shape:
-    place, begins = archive_place(instance), instance.release_at
-    return {
-        "archive": instance.archive_choice,
-        **_place(place),
-        "folder": archive_folder(instance) if place and instance.stopped_at else None,
-        "archived_at": instance.archived_at if is_archived(instance) else None,
-        "begins_at": begins if place else None,
-        "deleted_at_latest": begins + ARCHIVE_TRIED if place and begins else begins,
-    }
-
-
-def archive_default_shape(connection: "Connection | None") -> Shape:
-    return _place(connection)
-
-
-def _place(connection: "Connection | None") -> Shape:
-    if connection is None:
-        return {"connection": None, "connection_name": None}
-    return {"connection": public_id(CONNECTION_PREFIX, connection.pk), "connection_name": connection.name}
-
-
-def _terms(row: Any) -> Shape:
-    prefix = VOLUME_PREFIX if row.subject_kind == SnapshotSource.VOLUME else INSTANCE_PREFIX
-    return {
-        "of": {"kind": row.subject_kind, "id": public_id(prefix, row.subject_id), "name": row.subject_name},
-        "connection": None if row.connection_id is None else public_id(CONNECTION_PREFIX, row.connection_id),
-        "connection_name": getattr(row, "connection_name", ""),
-        "direction": row.direction,
-        "path": row.path,
-        "folder": row.folder,
-        "delete_extra": row.delete_extra,
-    }
-
-
-def _progress(sync: "Sync") -> Shape | None:
-    work = sync.operation
-    if sync.state != SyncState.RUNNING or work is None:
-        return None
-    return {
-        "done_bytes": work.done_bytes,
-        "total_bytes": work.total_bytes,
-        "done_files": work.done_files,
-        "total_files": work.total_files,
-        "percent": percent_of(work),
-        **told(work.message, work.detail),
-    }
-
-
-Text, Time, Whole, Yes = (
-    serializers.CharField,
-    serializers.DateTimeField,
-    serializers.IntegerField,
-    serializers.BooleanField,
-)
+Text, Whole, Yes = serializers.CharField, serializers.IntegerField, serializers.BooleanField
 
 
 class ConnectionLogin(serializers.Serializer[Any]):
@@ -153,19 +51,20 @@ class ConnectionIn(ConnectionLogin):
     prefix = Text(max_length=300, allow_blank=True, default="", help_text="A folder in the bucket, in which all of it lies")
 
 
-class ConnectionOut(serializers.Serializer[Any]):
+@resource
+class ConnectionOut:
     """A place that was checked when it was saved."""
 
-    id = Text()
-    name = Text()
-    endpoint = Text()
-    region = Text()
-    bucket = Text()
-    prefix = Text()
-    key_id = Text()
-    can_write = Yes(help_text="false: the key reads only, and nothing is copied there")
-    checked_at = Time()
-    created_at = Time()
+    id: str
+    name: str
+    endpoint: str
+    region: str
+    bucket: str
+    prefix: str
+    key_id: str
+    can_write: Annotated[bool, "false: the key reads only, and nothing is copied there"]
+    checked_at: datetime
+    created_at: datetime
 
 
 class SyncTermsIn(serializers.Serializer[Any]):
@@ -182,48 +81,51 @@ class SyncIn(SyncTermsIn):
     """A sync that starts now."""
 
 
-class SyncProgress(serializers.Serializer[Any]):
+@resource
+class SyncProgress:
     """Progress of the copying."""
 
-    done_bytes = Whole()
-    total_bytes = Whole(help_text="0: not known yet")
-    done_files = Whole()
-    total_files = Whole(help_text="0: not known yet")
-    percent = Whole(allow_null=True)
-    detail = Text()
-    message = MessageOut(allow_null=True)
+    done_bytes: int
+    total_bytes: Annotated[int, "0: not known yet"]
+    done_files: int
+    total_files: Annotated[int, "0: not known yet"]
+    percent: int | None
+    detail: str
+    message: Annotated[dict[str, Any] | None, MessageOut]
 
 
-class SyncSubject(serializers.Serializer[Any]):
+@resource
+class SyncSubject:
     """The disk."""
 
-    kind = serializers.ChoiceField(choices=SnapshotSource.values)
-    id = Text(help_text="vol_… or inst_…")
-    name = Text()
+    kind: Annotated[str, OneOf(SnapshotSource.values)]
+    id: Annotated[str, "vol_… or inst_…"]
+    name: str
 
 
-class SyncOut(serializers.Serializer[Any]):
+@resource
+class SyncOut:
     """One sync."""
 
-    id = Text()
-    of = SyncSubject()
-    connection = Text(allow_null=True, help_text="null: removed since")
-    connection_name = Text()
-    direction = serializers.ChoiceField(choices=SyncDirection.values)
-    path = Text()
-    folder = Text()
-    delete_extra = Yes()
-    cause = serializers.ChoiceField(choices=SyncCause.values)
-    state = serializers.ChoiceField(choices=SyncState.values)
-    simulated = Yes(help_text="Its host has no disks: nothing was copied")
-    progress = SyncProgress(allow_null=True)
-    copied_bytes = Whole()
-    copied_files = Whole()
-    same_files = Whole(help_text="Were there already")
-    deleted_files = Whole()
-    failure = StorageFailure(allow_null=True)
-    created_at = Time()
-    ended_at = Time(allow_null=True)
+    id: str
+    of: SyncSubject
+    connection: Annotated[str | None, "null: removed since"]
+    connection_name: str
+    direction: Annotated[str, OneOf(SyncDirection.values)]
+    path: str
+    folder: str
+    delete_extra: bool
+    cause: Annotated[str, OneOf(SyncCause.values)]
+    state: Annotated[str, OneOf(SyncState.values)]
+    simulated: Annotated[bool, "Its host has no disks: nothing was copied"]
+    progress: SyncProgress | None
+    copied_bytes: int
+    copied_files: int
+    same_files: Annotated[int, "Were there already"]
+    deleted_files: int
+    failure: StorageFailure | None
+    created_at: datetime
+    ended_at: datetime | None
 
 
 class SyncScheduleIn(SyncTermsIn):
@@ -241,22 +143,23 @@ class SyncScheduleIn(SyncTermsIn):
     time_zone = Text(max_length=64, default="UTC")
 
 
-class SyncScheduleOut(serializers.Serializer[Any]):
+@resource
+class SyncScheduleOut:
     """A schedule of syncs."""
 
-    id = Text()
-    of = SyncSubject()
-    connection = Text()
-    connection_name = Text()
-    direction = serializers.ChoiceField(choices=SyncDirection.values)
-    path = Text()
-    folder = Text()
-    delete_extra = Yes()
-    every_hours = Whole(allow_null=True)
-    days = serializers.ListField(child=Text())
-    at = Text(allow_null=True)
-    time_zone = Text(allow_null=True)
-    next_at = Time()
+    id: str
+    of: SyncSubject
+    connection: str
+    connection_name: str
+    direction: Annotated[str, OneOf(SyncDirection.values)]
+    path: str
+    folder: str
+    delete_extra: bool
+    every_hours: int | None
+    days: list[str]
+    at: str | None
+    time_zone: str | None
+    next_at: datetime
 
 
 class ArchiveIn(serializers.Serializer[Any]):
@@ -266,16 +169,17 @@ class ArchiveIn(serializers.Serializer[Any]):
     connection = Text(required=False, allow_null=True, help_text="conn_…, with on")
 
 
-class ArchiveOut(serializers.Serializer[Any]):
+@resource
+class ArchiveOut:
     """Whether and where the data disk is archived."""
 
-    archive = serializers.ChoiceField(choices=ArchiveChoice.values)
-    connection = Text(allow_null=True, help_text="Where it goes: its own, or the account's")
-    connection_name = Text(allow_null=True)
-    folder = Text(allow_null=True, help_text="In the connection's own folder")
-    archived_at = Time(allow_null=True, help_text="Since it stopped last")
-    begins_at = Time(allow_null=True, help_text="When its free time is over")
-    deleted_at_latest = Time(allow_null=True, help_text="Archived or not")
+    archive: Annotated[str, OneOf(ArchiveChoice.values)]
+    connection: Annotated[str | None, "Where it goes: its own, or the account's"]
+    connection_name: str | None
+    folder: Annotated[str | None, "In the connection's own folder"]
+    archived_at: Annotated[datetime | None, "Since it stopped last"]
+    begins_at: Annotated[datetime | None, "When its free time is over"]
+    deleted_at_latest: Annotated[datetime | None, "Archived or not"]
 
 
 class ArchiveDefaultIn(serializers.Serializer[Any]):
@@ -284,8 +188,106 @@ class ArchiveDefaultIn(serializers.Serializer[Any]):
     connection = Text(allow_null=True, help_text="conn_…; null: nothing is archived")
 
 
-class ArchiveDefaultOut(serializers.Serializer[Any]):
+@resource
+class ArchiveDefaultOut:
     """Where the data disks of all instances without a choice of their own are archived."""
 
-    connection = Text(allow_null=True)
-    connection_name = Text(allow_null=True)
+    connection: str | None
+    connection_name: str | None
+
+
+CONNECTION_PREFIX, SYNC_PREFIX, SCHEDULE_PREFIX = "conn", "sync", "plan"
+
+
+def connection_resource(connection: "Connection") -> ConnectionOut:
+    return ConnectionOut(
+        id=public_id(CONNECTION_PREFIX, connection.pk),
+        name=connection.name,
+        endpoint=connection.endpoint,
+        region=connection.region,
+        bucket=connection.bucket,
+        prefix=connection.prefix,
+        key_id=connection.key_id,
+        can_write=connection.can_write,
+        checked_at=connection.checked_at,
+        created_at=connection.created_at,
+    )
+
+
+def sync_resource(sync: "Sync") -> SyncOut:
+    return SyncOut(
+        id=public_id(SYNC_PREFIX, sync.pk),
+        **_terms(sync),
+        connection_name=sync.connection_name,
+        cause=sync.cause,
+        state=sync.state,
+        simulated=sync.host.runtime == "simulated",
+        progress=_progress(sync),
+        copied_bytes=sync.copied_bytes,
+        copied_files=sync.copied_files,
+        same_files=sync.same_files,
+        deleted_files=sync.deleted_files,
+        failure=StorageFailure(code=sync.failure_code, **told(sync.failure_message, sync.failure_detail))
+        if sync.failure_code
+        else None,
+        created_at=sync.created_at,
+        ended_at=sync.ended_at,
+    )
+
+
+def schedule_resource(schedule: "SyncSchedule") -> SyncScheduleOut:
+    return SyncScheduleOut(
+        id=public_id(SCHEDULE_PREFIX, schedule.pk),
+        **_terms(schedule),
+        connection_name=schedule.connection.name,
+        every_hours=schedule.every_hours,
+        days=[DAYS[day] for day in schedule.days],
+        at=schedule.at or None,
+        time_zone=schedule.time_zone or None,
+        next_at=schedule.next_at,
+    )
+
+
+def archive_resource(instance: Instance) -> ArchiveOut:
+    place, begins = archive_place(instance), instance.release_at
+    return ArchiveOut(
+        archive=instance.archive_choice,
+        **vars(archive_default_resource(place)),
+        folder=archive_folder(instance) if place and instance.stopped_at else None,
+        archived_at=instance.archived_at if is_archived(instance) else None,
+        begins_at=begins if place else None,
+        deleted_at_latest=begins + ARCHIVE_TRIED if place and begins else begins,
+    )
+
+
+def archive_default_resource(connection: "Connection | None") -> ArchiveDefaultOut:
+    if connection is None:
+        return ArchiveDefaultOut(connection=None, connection_name=None)
+    return ArchiveDefaultOut(connection=public_id(CONNECTION_PREFIX, connection.pk), connection_name=connection.name)
+
+
+def _terms(row: "Sync | SyncSchedule") -> dict[str, Any]:
+    """Return the fields that a sync and a schedule have in common."""
+    prefix = VOLUME_PREFIX if row.subject_kind == SnapshotSource.VOLUME else INSTANCE_PREFIX
+    return {
+        "of": SyncSubject(kind=row.subject_kind, id=public_id(prefix, row.subject_id), name=row.subject_name),
+        "connection": None if row.connection_id is None else public_id(CONNECTION_PREFIX, row.connection_id),
+        "direction": row.direction,
+        "path": row.path,
+        "folder": row.folder,
+        "delete_extra": row.delete_extra,
+    }
+
+
+def _progress(sync: "Sync") -> SyncProgress | None:
+    work = sync.operation
+    if sync.state != SyncState.RUNNING or work is None:
+        return None
+    return SyncProgress(
+        done_bytes=work.done_bytes,
+        total_bytes=work.total_bytes,
+        done_files=work.done_files,
+        total_files=work.total_files,
+        percent=percent_of(work),
+        **told(work.message, work.detail),
+    )

@@ -7,8 +7,8 @@ from common.errors import FieldError, InvalidInput
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.orders.quote_claims import Expected
-from instances.web.serializers import INSTANCE_PREFIX, OFFER_PREFIX, QUOTE_PREFIX
-from instances.web.volumes.serializers import VOLUME_PREFIX
+from instances.web.resources import INSTANCE_PREFIX, OFFER_PREFIX, QUOTE_PREFIX
+from instances.web.volumes.resources import VOLUME_PREFIX
 
 _OF_A_CHANGE = ("billing_mode", "term", "payment", "hours")
 _SAME_NAMES = ("image", "gpu_count", "billing_mode", "data_disk_gb", "term", "payment", "signature")

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from billing.pricing.estimates import HOURLY, MODES, NO_UPFRONT, UPFRONT
+from common.http.resource_schemas import schema_of
 from common.http.views import PublicView, checked
 from common.money import is_plain_decimal
 from instances.constants import (
@@ -23,7 +24,7 @@ from instances.constants import (
     ESTIMATE_STORAGE_MAX,
     ESTIMATE_TIERS_MAX,
 )
-from instances.pricing.examples import Asked, TierIn, answer
+from instances.pricing.examples import Asked, EstimateOut, TierIn, answer
 from marketplace.pricing.prices import TERM_HOURS
 
 _PERCENT = 100
@@ -107,45 +108,10 @@ class EstimateIn(serializers.Serializer[Any]):
         return list(dict.fromkeys(modes))
 
 
-class EstimateLine(serializers.Serializer[Any]):
-    """One line; all of them add up to the total."""
-
-    item = serializers.CharField()
-    quantity = serializers.CharField()
-    unit = serializers.CharField()
-    unit_price = serializers.CharField()
-    amount = serializers.CharField()
-
-
-class ModeEstimate(serializers.Serializer[Any]):
-    """What the work costs in one mode."""
-
-    billing_mode = serializers.CharField()
-    total = serializers.CharField()
-    commitment_total = serializers.CharField(allow_null=True, help_text="Of a reserved term: its GPUs, used or not")
-    lines = EstimateLine(many=True)
-
-
-class CrossingOut(serializers.Serializer[Any]):
-    """The hours of use from which on one mode costs less than another."""
-
-    cheaper = serializers.CharField()
-    dearer = serializers.CharField()
-    hours = serializers.CharField()
-
-
-class EstimateOut(ModeEstimate):
-    """The estimate, and those of all requested `modes`."""
-
-    currency = serializers.CharField()
-    modes = ModeEstimate(many=True)
-    break_even = CrossingOut(many=True, help_text="Earliest first; looked for through twice the longest term")
-
-
 class EstimatesView(PublicView):
     """Estimate what work costs in any billing mode, at any prices."""
 
-    @extend_schema(operation_id="estimates_create", request=EstimateIn, responses=EstimateOut)
+    @extend_schema(operation_id="estimates_create", request=EstimateIn, responses=schema_of(EstimateOut))
     def post(self, request: Request) -> Response:
         wanted = checked(EstimateIn, request.data)
         tiers = tuple(TierIn(**step) for step in wanted.pop("tiers", ()))

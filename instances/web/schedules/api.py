@@ -8,10 +8,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
 from common.money import parse_money
 from instances.retention.data_retention import keep_data
-from instances.web import schemas as web_schemas
+from instances.web.resources import InstanceOut
 from instances.web.responses import instance_id_of, reply_with_instance, shown
 from instances.web.schedules import serializers
 
@@ -21,7 +22,7 @@ class KeepView(APIView):
 
     scopes: ClassVar = {"POST": "instances:write"}
 
-    @extend_schema(operation_id="instances_keep", request=serializers.KeepIn, responses={202: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_keep", request=serializers.KeepIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         wanted = checked(serializers.KeepIn, request.data)
         most = wanted.pop("max_fee", None)

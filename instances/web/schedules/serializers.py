@@ -1,12 +1,13 @@
-"""Serializers of timers, schedules, idle stops, locks, queue positions and data retention."""
+"""Requests and responses of timers, schedules, idle stops, queue positions and data retention."""
 
 from datetime import datetime, time
-from typing import Any
+from typing import Annotated, Any
 
 from rest_framework import serializers
 
 from common.http.fields import AmountText
 from common.money import format_money
+from common.resources import OneOf, resource
 from instances.constants import IDLE_MINUTES, KEEP_DAYS_MAX, LINE_LONGEST, WEEKLY_AT_MOST
 from instances.models import Instance
 from instances.retention.data_retention import daily_micros, kept_gb
@@ -15,65 +16,7 @@ from instances.schedules.settings import IdleRule, Week, Wishes
 from instances.schedules.timers import next_occurrence
 from marketplace.spot_market.selectors import Place
 
-Shape = dict[str, Any]
-
-
-def schedule_shape(instance: Instance, now: datetime) -> Shape:
-    coming = next_occurrence(instance, now)
-    return {
-        "stop_at": instance.timed_stop_at,
-        "release_at": instance.timed_release_at,
-        "weekly": [{**row, "days": [DAYS[day] for day in row["days"]]} for row in instance.weekly],
-        "time_zone": instance.time_zone or None,
-        "next": coming and {"action": coming.action, "at": coming.at},
-    }
-
-
-def idle_shape(instance: Instance) -> Shape | None:
-    if instance.idle_minutes is None:
-        return None
-    return {"below_pct": instance.idle_below_pct, "minutes": instance.idle_minutes}
-
-
-def place_shape(place: Place | None) -> Shape | None:
-    if place is None:
-        return None
-    return {"position": place.number, "of": place.of, "since": place.since, "until": place.since + LINE_LONGEST}
-
-
-def retention_shape(instance: Instance) -> Shape | None:
-    """Return the retention as JSON; the offer must be loaded."""
-    if "keep" not in instance.actions:
-        return None
-    return {
-        "until": instance.release_at,
-        "free_until": instance.paid_from or instance.release_at,
-        "gb": kept_gb(instance),
-        "daily_fee": format_money(daily_micros(instance)),
-    }
-
-
-def read_settings(patch: dict[str, Any]) -> Wishes:
-    """Return the settings to change, from a validated request."""
-    changes: dict[str, Any] = {name: patch[name] for name in ("name", "locked") if name in patch}
-    schedule = patch.get("schedule") or {}
-    changes |= {name: schedule[name] for name in ("stop_at", "release_at") if name in schedule}
-    if "weekly" in schedule:
-        entries = [_entry(row) for row in schedule["weekly"]]
-        changes["week"] = Week(entries, schedule.get("time_zone", ""))
-    if "idle_stop" in patch:
-        rule = patch["idle_stop"]
-        changes["idle"] = rule and IdleRule(**rule)
-    return Wishes(changes)
-
-
-def _entry(row: dict[str, Any]) -> Entry:
-    days = sorted({DAYS.index(day) for day in row["days"]})
-    return Entry(row["action"], tuple(days), time.fromisoformat(row["time"]))
-
-
 Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
-
 _TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 
 
@@ -111,42 +54,46 @@ class SettingsPatch(serializers.Serializer[Any]):
     idle_stop = IdleStop(required=False, allow_null=True, help_text="null: it is not stopped for idling")
 
 
-class NextOccurrence(serializers.Serializer[Any]):
+@resource
+class NextOccurrence:
     """The next occurrence of the weekly schedule."""
 
-    action = serializers.ChoiceField(choices=list(ACTIONS))
-    at = Time()
+    action: Annotated[str, OneOf(list(ACTIONS))]
+    at: datetime
 
 
-class Schedule(serializers.Serializer[Any]):
+@resource
+class Schedule:
     """Timers and the weekly schedule."""
 
-    stop_at = Time(allow_null=True)
-    release_at = Time(allow_null=True)
-    weekly = WeeklyEntry(many=True)
-    time_zone = Text(allow_null=True)
-    next = NextOccurrence(allow_null=True)
+    stop_at: datetime | None
+    release_at: datetime | None
+    weekly: list[Annotated[dict[str, Any], WeeklyEntry]]
+    time_zone: str | None
+    next: NextOccurrence | None
 
 
-class PlaceInLine(serializers.Serializer[Any]):
+@resource
+class PlaceInLine:
     """Position in the queue for its GPUs; 1 is next.
 
     GPUs that fit the queue are not rented to anybody outside of it.
     """
 
-    position = Whole()
-    of = Whole()
-    since = Time()
-    until = Time(help_text="Then it is stopped and its money is free again")
+    position: int
+    of: int
+    since: datetime
+    until: Annotated[datetime, "Then it is stopped and its money is free again"]
 
 
-class Retention(serializers.Serializer[Any]):
+@resource
+class Retention:
     """How long the data of a stopped instance is kept."""
 
-    until = Time(help_text="Then it is released for good")
-    free_until = Time()
-    gb = Whole(help_text="What a longer time is charged for: the root and the free part of the data disk")
-    daily_fee = Text(help_text="Of each day after the free time")
+    until: Annotated[datetime, "Then it is released for good"]
+    free_until: datetime
+    gb: Annotated[int, "What a longer time is charged for: the root and the free part of the data disk"]
+    daily_fee: Annotated[str, "Of each day after the free time"]
 
 
 class KeepIn(serializers.Serializer[Any]):
@@ -154,3 +101,57 @@ class KeepIn(serializers.Serializer[Any]):
 
     days = Whole(min_value=1, max_value=KEEP_DAYS_MAX)
     max_fee = AmountText(required=False, allow_null=True, help_text="Refused when it costs more")
+
+
+def schedule_resource(instance: Instance, now: datetime) -> Schedule:
+    coming = next_occurrence(instance, now)
+    return Schedule(
+        stop_at=instance.timed_stop_at,
+        release_at=instance.timed_release_at,
+        weekly=[{**row, "days": [DAYS[day] for day in row["days"]]} for row in instance.weekly],
+        time_zone=instance.time_zone or None,
+        next=None if coming is None else NextOccurrence(action=coming.action, at=coming.at),
+    )
+
+
+def idle_stop_resource(instance: Instance) -> dict[str, Any] | None:
+    if instance.idle_minutes is None:
+        return None
+    return {"below_pct": instance.idle_below_pct, "minutes": instance.idle_minutes}
+
+
+def queue_place_resource(place: Place | None) -> PlaceInLine | None:
+    if place is None:
+        return None
+    return PlaceInLine(position=place.number, of=place.of, since=place.since, until=place.since + LINE_LONGEST)
+
+
+def retention_resource(instance: Instance) -> Retention | None:
+    """Return the retention; the offer must be loaded."""
+    if "keep" not in instance.actions or instance.release_at is None:
+        return None
+    return Retention(
+        until=instance.release_at,
+        free_until=instance.paid_from or instance.release_at,
+        gb=kept_gb(instance),
+        daily_fee=format_money(daily_micros(instance)),
+    )
+
+
+def read_settings(patch: dict[str, Any]) -> Wishes:
+    """Return the settings to change, from a validated request."""
+    changes: dict[str, Any] = {name: patch[name] for name in ("name", "locked") if name in patch}
+    schedule = patch.get("schedule") or {}
+    changes |= {name: schedule[name] for name in ("stop_at", "release_at") if name in schedule}
+    if "weekly" in schedule:
+        entries = [_entry(row) for row in schedule["weekly"]]
+        changes["week"] = Week(entries, schedule.get("time_zone", ""))
+    if "idle_stop" in patch:
+        rule = patch["idle_stop"]
+        changes["idle"] = rule and IdleRule(**rule)
+    return Wishes(changes)
+
+
+def _entry(row: dict[str, Any]) -> Entry:
+    days = sorted({DAYS.index(day) for day in row["days"]})
+    return Entry(row["action"], tuple(days), time.fromisoformat(row["time"]))

@@ -8,11 +8,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
+from common.http.resource_schemas import schema_of
 from common.http.views import checked
 from common.money import parse_money
 from instances.spot.bid_changes import change_bid, withdraw_bid
-from instances.web import schemas
 from instances.web.metering import serializers
+from instances.web.resources import InstanceOut
 from instances.web.responses import instance_id_of, may_connect, reply_with_instance, shown
 
 
@@ -21,7 +22,7 @@ class BidView(APIView):
 
     scopes: ClassVar = {"POST": "instances:write", "DELETE": "instances:write"}
 
-    @extend_schema(operation_id="instances_bid", request=serializers.BidIn, responses={200: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_bid", request=serializers.BidIn, responses={200: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Change the maximum of a bid without touching the container.
 
@@ -33,7 +34,7 @@ class BidView(APIView):
             request, lambda: (200, shown(change_bid(renter=renter, instance_id=row_id, max_price_micros=most)))
         )
 
-    @extend_schema(operation_id="instances_bid_withdraw", responses={200: schemas.InstanceOut})
+    @extend_schema(operation_id="instances_bid_withdraw", responses={200: schema_of(InstanceOut)})
     def delete(self, request: Request, instance_id: str) -> Response:
         """Withdraw the bid of an instance that has yielded, so that it does not start by itself.
 

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
@@ -17,11 +18,10 @@ from instances.models import Move
 from instances.transfers.completion import cancel_move
 from instances.transfers.selectors import moves_of
 from instances.transfers.start import Destination, clone_instance, migrate_instance
-from instances.web import schemas as web_schemas
+from instances.web.resources import OFFER_PREFIX, QUOTE_PREFIX, InstanceOut
 from instances.web.responses import instance_id_of, reply_with_instance, shown
-from instances.web.serializers import OFFER_PREFIX, QUOTE_PREFIX
 from instances.web.transfers import serializers
-from instances.web.transfers.serializers import move_shape
+from instances.web.transfers.serializers import move_resource
 
 WRITE: dict[str, str] = {"POST": "instances:write"}
 
@@ -31,7 +31,7 @@ class CloneView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_clone", request=serializers.CloneIn, responses={201: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_clone", request=serializers.CloneIn, responses={201: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Clone a stopped instance into a new one, with a copy of its data disk or without.
 
@@ -50,7 +50,7 @@ class MigrateView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_migrate", request=serializers.MigrateIn, responses={202: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_migrate", request=serializers.MigrateIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Migrate a stopped instance to another host, with its id, name, history, root and data disk.
 
@@ -70,7 +70,7 @@ class CancelMoveView(APIView):
 
     scopes: ClassVar = WRITE
 
-    @extend_schema(operation_id="instances_cancel_move", request=None, responses={202: web_schemas.InstanceOut})
+    @extend_schema(operation_id="instances_cancel_move", request=None, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         renter, row_id = asker(request), instance_id_of(instance_id)
         return reply_with_instance(request, lambda: (202, shown(cancel_move(renter=renter, instance_id=row_id))))
@@ -80,15 +80,15 @@ class MovesView(GenericAPIView[Move]):
     """List all clones and migrations from or to an instance, newest first, with their progress."""
 
     scopes: ClassVar = {"GET": "instances:read"}
-    serializer_class = serializers.MoveOut
+    serializer_class = schema_of(serializers.MoveOut)
     ordering: ClassVar = ("-created_at", "-id")
 
-    @extend_schema(operation_id="instances_moves", responses=serializers.MoveOut(many=True))
+    @extend_schema(operation_id="instances_moves", responses=list_of(serializers.MoveOut))
     def get(self, request: Request, instance_id: str) -> Response:
         renter = asker(request)
         moves = moves_of(renter, instance_of(renter, instance_id_of(instance_id)).pk)
         page = cast("list[Move]", self.paginate_queryset(moves))
-        return self.get_paginated_response([move_shape(move) for move in page])
+        return self.get_paginated_response([move_resource(move) for move in page])
 
 
 def _destination(wanted: dict[str, Any]) -> Destination:

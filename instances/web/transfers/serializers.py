@@ -1,6 +1,7 @@
-"""Serializers of clones and migrations; a test compares the schemas with the JSON."""
+"""Requests and responses of clones and migrations."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 from rest_framework import serializers
 
@@ -9,39 +10,10 @@ from common.http.message_schema import MessageOut
 from common.ids import public_id
 from common.message_words import english, told
 from common.messages import stored
+from common.resources import OneOf, resource
 from instances.models import Move
 from instances.states import MoveKind, MoveState
 from instances.transfers.selectors import outcome_of, progress_of
-
-MOVE_PREFIX = "move"
-
-
-def move_shape(move: Move) -> dict[str, Any]:
-    """Return a transfer as JSON; its hosts must be loaded."""
-    seen, outcome = progress_of(move), outcome_of(move)
-    return {
-        "id": public_id(MOVE_PREFIX, move.pk),
-        "kind": move.kind,
-        "state": move.state,
-        "source": public_id("inst", move.source_id),
-        "target": public_id("inst", move.target_id),
-        "from_host": move.from_host.name,
-        "to_host": move.to_host.name,
-        "data_disk": move.with_data_disk,
-        "done_bytes": seen.done_bytes,
-        "total_bytes": seen.total_bytes,
-        "progress": english(seen.message) or seen.detail,
-        "progress_message": stored(seen.message),
-        "checksum": outcome.get("checksum"),
-        "cuts": int(outcome["cuts"]) if "cuts" in outcome else None,
-        "failure": {"code": move.failure_code, **told(move.failure_message, move.failure_detail)}
-        if move.failure_code
-        else None,
-        "created_at": move.created_at,
-        "switched_at": move.switched_at,
-        "ended_at": move.ended_at,
-    }
-
 
 _OFFER = "offr_…; left out: the present one, on the same host"
 
@@ -69,30 +41,64 @@ class CloneIn(MigrateIn):
     name = NameText(max_length=80, default="", allow_blank=True)
 
 
-class MoveFailure(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    detail = serializers.CharField()
-    message = MessageOut(allow_null=True)
+@resource
+class MoveFailure:
+    """Why it failed."""
+
+    code: str
+    detail: str
+    message: Annotated[dict[str, Any] | None, MessageOut]
 
 
-class MoveOut(serializers.Serializer[Any]):
+@resource
+class MoveOut:
     """A clone or migration, and the progress of its copying."""
 
-    id = serializers.CharField()
-    kind = serializers.ChoiceField(choices=MoveKind.choices)
-    state = serializers.ChoiceField(choices=MoveState.choices)
-    source = serializers.CharField(help_text="inst_…")  # type: ignore[assignment]  # a field of the reply, not the base's
-    target = serializers.CharField(help_text="inst_…; of a move the same instance")
-    from_host = serializers.CharField(help_text="Its name")
-    to_host = serializers.CharField(help_text="Its name")
-    data_disk = serializers.BooleanField()
-    done_bytes = serializers.IntegerField()
-    total_bytes = serializers.IntegerField(help_text="0: not known yet")
-    progress = serializers.CharField(help_text="The hosts' last sentence")
-    progress_message = MessageOut(allow_null=True)
-    checksum = serializers.CharField(allow_null=True, help_text="SHA-256 over all chunks, compared on both hosts")
-    cuts = serializers.IntegerField(allow_null=True, help_text="How often the way between the hosts broke")
-    failure = MoveFailure(allow_null=True)
-    created_at = serializers.DateTimeField()
-    switched_at = serializers.DateTimeField(allow_null=True, help_text="When the target was told to run")
-    ended_at = serializers.DateTimeField(allow_null=True)
+    id: str
+    kind: Annotated[str, OneOf(MoveKind.choices)]
+    state: Annotated[str, OneOf(MoveState.choices)]
+    source: Annotated[str, "inst_…"]
+    target: Annotated[str, "inst_…; of a move the same instance"]
+    from_host: Annotated[str, "Its name"]
+    to_host: Annotated[str, "Its name"]
+    data_disk: bool
+    done_bytes: int
+    total_bytes: Annotated[int, "0: not known yet"]
+    progress: Annotated[str, "The hosts' last sentence"]
+    progress_message: Annotated[dict[str, Any] | None, MessageOut]
+    checksum: Annotated[str | None, "SHA-256 over all chunks, compared on both hosts"]
+    cuts: Annotated[int | None, "How often the way between the hosts broke"]
+    failure: MoveFailure | None
+    created_at: datetime
+    switched_at: Annotated[datetime | None, "When the target was told to run"]
+    ended_at: datetime | None
+
+
+MOVE_PREFIX = "move"
+
+
+def move_resource(move: Move) -> MoveOut:
+    """Return a transfer; its hosts must be loaded."""
+    seen, outcome = progress_of(move), outcome_of(move)
+    return MoveOut(
+        id=public_id(MOVE_PREFIX, move.pk),
+        kind=move.kind,
+        state=move.state,
+        source=public_id("inst", move.source_id),
+        target=public_id("inst", move.target_id),
+        from_host=move.from_host.name,
+        to_host=move.to_host.name,
+        data_disk=move.with_data_disk,
+        done_bytes=seen.done_bytes,
+        total_bytes=seen.total_bytes,
+        progress=english(seen.message) or seen.detail,
+        progress_message=stored(seen.message),
+        checksum=outcome.get("checksum"),
+        cuts=int(outcome["cuts"]) if "cuts" in outcome else None,
+        failure=MoveFailure(code=move.failure_code, **told(move.failure_message, move.failure_detail))
+        if move.failure_code
+        else None,
+        created_at=move.created_at,
+        switched_at=move.switched_at,
+        ended_at=move.ended_at,
+    )

@@ -20,6 +20,7 @@ from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common import clock
 from common.errors import wrong_field
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from instances.core.selectors import instance_of
@@ -31,29 +32,27 @@ from instances.volumes.attach import (
     restore_disk,
     snapshot_disk,
 )
+from instances.web.resources import HOST_PREFIX
 from instances.web.responses import instance_id_of, require_entry_for
-from instances.web.serializers import HOST_PREFIX, Shape
-from instances.web.volumes import schemas as schema
-from instances.web.volumes.rows import snapshot_rows, volume_rows
-from instances.web.volumes.serializers import (
+from instances.web.volumes import resources, serializers
+from instances.web.volumes.resources import (
     SNAPSHOT_PREFIX,
     VOLUME_PREFIX,
-    data_set_shape,
-    disks_shape,
+    data_set_resource,
+    shown_disks,
+    shown_snapshot,
     shown_volume,
-    snapshot_shape,
-    storage_host_shape,
-    volume_shape,
+    snapshot_resource,
+    storage_host_resource,
+    volume_resource,
 )
+from instances.web.volumes.rows import snapshot_rows, volume_rows
 from marketplace.hosts.storage_selectors import storage_hosts
 from storage.states import SnapshotSource
 from storage.volumes.data_sets import publish_snapshot, withdraw_data_set
 from storage.volumes.selectors import (
-    attachments_of,
     data_set_named,
     data_sets,
-    disk_uses,
-    open_operations,
     snapshot_of,
     snapshots_of,
     volumes_of,
@@ -70,28 +69,30 @@ class StorageHostsView(APIView):
 
     permission_classes = (AllowAny,)
 
-    @extend_schema(operation_id="storage_hosts", responses=schema.StorageHostOut(many=True))
+    @extend_schema(operation_id="storage_hosts", responses=list_of(resources.StorageHostOut))
     def get(self, request: Request) -> Response:
-        return Response([storage_host_shape(host) for host in storage_hosts()])
+        return Response([storage_host_resource(host) for host in storage_hosts()])
 
 
 class VolumesView(GenericAPIView[Any]):
     """Your volumes."""
 
     scopes: ClassVar = STORAGE_SCOPES
-    serializer_class = schema.VolumeOut
+    serializer_class = schema_of(resources.VolumeOut)
 
     def get_queryset(self) -> QuerySet[Any]:
         return volumes_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="volumes_list", responses=schema.VolumeOut(many=True))
+    @extend_schema(operation_id="volumes_list", responses=list_of(resources.VolumeOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response([volume_shape(row) for row in volume_rows(page, clock.now())])
+        return self.get_paginated_response([volume_resource(row) for row in volume_rows(page, clock.now())])
 
-    @extend_schema(operation_id="volumes_create", request=schema.VolumeIn, responses={201: schema.VolumeOut})
+    @extend_schema(
+        operation_id="volumes_create", request=serializers.VolumeIn, responses={201: schema_of(resources.VolumeOut)}
+    )
     def post(self, request: Request) -> Response:
-        wanted, owner = checked(schema.VolumeIn, request.data), asker(request)
+        wanted, owner = checked(serializers.VolumeIn, request.data), asker(request)
         order: dict[str, Any] = {
             "name": wanted["name"],
             "size_gb": wanted.get("size_gb"),
@@ -106,11 +107,11 @@ class VolumeView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="volumes_retrieve", responses=schema.VolumeOut)
+    @extend_schema(operation_id="volumes_retrieve", responses=schema_of(resources.VolumeOut))
     def get(self, request: Request, volume_id: str) -> Response:
         return Response(shown_volume(asker(request), parse_public_id(VOLUME_PREFIX, volume_id)))
 
-    @extend_schema(operation_id="volumes_delete", responses={202: schema.VolumeOut})
+    @extend_schema(operation_id="volumes_delete", responses={202: schema_of(resources.VolumeOut)})
     def delete(self, request: Request, volume_id: str) -> Response:
         """Delete a volume with everything on it.
 
@@ -126,17 +127,19 @@ class VolumeAttachView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="volumes_attach", request=schema.AttachIn, responses={202: schema.VolumeOut})
+    @extend_schema(
+        operation_id="volumes_attach", request=serializers.AttachIn, responses={202: schema_of(resources.VolumeOut)}
+    )
     def post(self, request: Request, volume_id: str) -> Response:
         """Attach a volume to a stopped instance of its host, which mounts it at its next start.
 
         If the instance's image is not the market's own, this also needs the scope `instances:connect`.
         """
         renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
-        instance_id = instance_id_of(checked(schema.AttachIn, request.data)["instance"])
+        instance_id = instance_id_of(checked(serializers.AttachIn, request.data)["instance"])
         require_entry_for(request, instance_of(renter, instance_id).image)
 
-        def attach() -> tuple[int, Shape]:
+        def attach() -> tuple[int, Any]:
             attach_volume(renter=renter, volume_id=row_id, instance_id=instance_id)
             return 202, shown_volume(renter, row_id)
 
@@ -148,11 +151,11 @@ class VolumeDetachView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="volumes_detach", request=None, responses={202: schema.VolumeOut})
+    @extend_schema(operation_id="volumes_detach", request=None, responses={202: schema_of(resources.VolumeOut)})
     def post(self, request: Request, volume_id: str) -> Response:
         renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
 
-        def detach() -> tuple[int, Shape]:
+        def detach() -> tuple[int, Any]:
             detach_volume(renter=renter, volume_id=row_id)
             return 202, shown_volume(renter, row_id)
 
@@ -163,20 +166,22 @@ class SnapshotsView(GenericAPIView[Any]):
     """Your snapshots."""
 
     scopes: ClassVar = STORAGE_SCOPES
-    serializer_class = schema.SnapshotOut
+    serializer_class = schema_of(resources.SnapshotOut)
 
     def get_queryset(self) -> QuerySet[Any]:
         return snapshots_of(asker(self.request).pk)
 
-    @extend_schema(operation_id="snapshots_list", responses=schema.SnapshotOut(many=True))
+    @extend_schema(operation_id="snapshots_list", responses=list_of(resources.SnapshotOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response([snapshot_shape(row) for row in snapshot_rows(page, clock.now())])
+        return self.get_paginated_response([snapshot_resource(row) for row in snapshot_rows(page, clock.now())])
 
-    @extend_schema(operation_id="snapshots_create", request=schema.SnapshotIn, responses={201: schema.SnapshotOut})
+    @extend_schema(
+        operation_id="snapshots_create", request=serializers.SnapshotIn, responses={201: schema_of(resources.SnapshotOut)}
+    )
     def post(self, request: Request) -> Response:
-        wanted, owner = checked(schema.SnapshotIn, request.data), asker(request)
-        return reply_once(request, lambda: (201, _shown_snapshot(owner, _take(owner, wanted).pk)))
+        wanted, owner = checked(serializers.SnapshotIn, request.data), asker(request)
+        return reply_once(request, lambda: (201, shown_snapshot(owner, _take(owner, wanted).pk)))
 
 
 class SnapshotView(APIView):
@@ -184,15 +189,15 @@ class SnapshotView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="snapshots_retrieve", responses=schema.SnapshotOut)
+    @extend_schema(operation_id="snapshots_retrieve", responses=schema_of(resources.SnapshotOut))
     def get(self, request: Request, snapshot_id: str) -> Response:
-        return Response(_shown_snapshot(asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)))
+        return Response(shown_snapshot(asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)))
 
-    @extend_schema(operation_id="snapshots_delete", responses={202: schema.SnapshotOut})
+    @extend_schema(operation_id="snapshots_delete", responses={202: schema_of(resources.SnapshotOut)})
     def delete(self, request: Request, snapshot_id: str) -> Response:
         owner, row_id = asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
         delete_snapshot(owner=owner, snapshot_id=row_id)
-        return Response(_shown_snapshot(owner, row_id), status=202)
+        return Response(shown_snapshot(owner, row_id), status=202)
 
 
 class SnapshotRestoreView(APIView):
@@ -203,13 +208,13 @@ class SnapshotRestoreView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="snapshots_restore", request=None, responses={202: schema.SnapshotOut})
+    @extend_schema(operation_id="snapshots_restore", request=None, responses={202: schema_of(resources.SnapshotOut)})
     def post(self, request: Request, snapshot_id: str) -> Response:
         owner, row_id = asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
 
-        def restore() -> tuple[int, Shape]:
+        def restore() -> tuple[int, Any]:
             restore_snapshot(owner, row_id)
-            return 202, _shown_snapshot(owner, row_id)
+            return 202, shown_snapshot(owner, row_id)
 
         return reply_once(request, restore)
 
@@ -218,27 +223,29 @@ class DataSetsView(GenericAPIView[Any]):
     """Public data sets."""
 
     scopes: ClassVar = STORAGE_SCOPES
-    serializer_class = schema.DataSetOut
+    serializer_class = schema_of(resources.DataSetOut)
     ordering: ClassVar = ("slug",)
 
     def get_queryset(self) -> QuerySet[Any]:
         return data_sets()
 
-    @extend_schema(operation_id="datasets_list", responses=schema.DataSetOut(many=True))
+    @extend_schema(operation_id="datasets_list", responses=list_of(resources.DataSetOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response([data_set_shape(found) for found in page])
+        return self.get_paginated_response([data_set_resource(found) for found in page])
 
-    @extend_schema(operation_id="datasets_publish", request=schema.DataSetIn, responses={201: schema.DataSetOut})
+    @extend_schema(
+        operation_id="datasets_publish", request=serializers.DataSetIn, responses={201: schema_of(resources.DataSetOut)}
+    )
     def post(self, request: Request) -> Response:
         """Publish one of your own snapshots for everyone to read.
 
         Only staff may do that.
         """
-        wanted, staff = checked(schema.DataSetIn, request.data), asker(request)
+        wanted, staff = checked(serializers.DataSetIn, request.data), asker(request)
         snapshot_id = parse_public_id(SNAPSHOT_PREFIX, wanted.pop("snapshot"))
         order: dict[str, Any] = {"staff": staff, "snapshot_id": snapshot_id, **wanted}
-        return reply_once(request, lambda: (201, data_set_shape(data_set_named(publish_snapshot(**order).slug))))
+        return reply_once(request, lambda: (201, data_set_resource(data_set_named(publish_snapshot(**order).slug))))
 
 
 class DataSetView(APIView):
@@ -246,10 +253,10 @@ class DataSetView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="datasets_retrieve", responses=schema.DataSetOut)
+    @extend_schema(operation_id="datasets_retrieve", responses=schema_of(resources.DataSetOut))
     def get(self, request: Request, slug: str) -> Response:
         """Return one public data set."""
-        return Response(data_set_shape(data_set_named(slug)))
+        return Response(data_set_resource(data_set_named(slug)))
 
     @extend_schema(operation_id="datasets_withdraw", responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
@@ -266,7 +273,11 @@ class DataSetAttachView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="datasets_attach", request=schema.AttachIn, responses={202: schema.InstanceStorageOut})
+    @extend_schema(
+        operation_id="datasets_attach",
+        request=serializers.AttachIn,
+        responses={202: schema_of(resources.InstanceStorageOut)},
+    )
     def post(self, request: Request, slug: str) -> Response:
         return _mount(request, slug, attach_data_set)
 
@@ -276,7 +287,11 @@ class DataSetDetachView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="datasets_detach", request=schema.AttachIn, responses={202: schema.InstanceStorageOut})
+    @extend_schema(
+        operation_id="datasets_detach",
+        request=serializers.AttachIn,
+        responses={202: schema_of(resources.InstanceStorageOut)},
+    )
     def post(self, request: Request, slug: str) -> Response:
         return _mount(request, slug, detach_data_set)
 
@@ -286,9 +301,9 @@ class InstanceStorageView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="instances_storage", responses=schema.InstanceStorageOut)
+    @extend_schema(operation_id="instances_storage", responses=schema_of(resources.InstanceStorageOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(_shown_disks(asker(request), instance_id_of(instance_id)))
+        return Response(shown_disks(asker(request), instance_id_of(instance_id)))
 
 
 def restore_snapshot(owner: User, snapshot_id: UUID) -> None:
@@ -310,23 +325,13 @@ def _take(owner: User, wanted: dict[str, Any]) -> "Snapshot":
 
 def _mount(request: Request, slug: str, change: Any) -> Response:
     renter = asker(request)
-    instance_id = instance_id_of(checked(schema.AttachIn, request.data)["instance"])
+    instance_id = instance_id_of(checked(serializers.AttachIn, request.data)["instance"])
 
-    def work() -> tuple[int, Shape]:
+    def work() -> tuple[int, Any]:
         change(renter=renter, slug=slug, instance_id=instance_id)
-        return 202, _shown_disks(renter, instance_id)
+        return 202, shown_disks(renter, instance_id)
 
     return reply_once(request, work)
-
-
-def _shown_snapshot(owner: User, snapshot_id: UUID) -> Shape:
-    return snapshot_shape(snapshot_rows([snapshot_of(owner.pk, snapshot_id)], clock.now())[0])
-
-
-def _shown_disks(renter: User, instance_id: UUID) -> Shape:
-    instance = instance_of(renter, instance_id)
-    use, work = disk_uses([instance.pk]).get(instance.pk), open_operations([instance.pk]).get(instance.pk)
-    return disks_shape(instance.data_disk_gb, use, work, attachments_of([instance.pk]))
 
 
 def _id_or_none(prefix: str, text: str | None) -> UUID | None:

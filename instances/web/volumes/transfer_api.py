@@ -12,13 +12,14 @@ from rest_framework.views import APIView
 from accounts.constants import STORAGE_SCOPES
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.volumes.transfers import copy_volume_to_host, move_volume_to_host
-from instances.web.serializers import HOST_PREFIX
-from instances.web.volumes import schemas as schema
-from instances.web.volumes.serializers import VOLUME_PREFIX, shown_volume, volume_move_shape
+from instances.web.resources import HOST_PREFIX
+from instances.web.volumes import resources, serializers
+from instances.web.volumes.resources import VOLUME_PREFIX, shown_volume, volume_move_resource
 from storage.volumes.grow import resize_volume
 from storage.volumes.selectors import volume_of
 from storage.volumes.transfer_completion import cancel_volume_move
@@ -30,14 +31,16 @@ class VolumeResizeView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="volumes_resize", request=schema.ResizeVolumeIn, responses={202: schema.VolumeOut})
+    @extend_schema(
+        operation_id="volumes_resize", request=serializers.ResizeVolumeIn, responses={202: schema_of(resources.VolumeOut)}
+    )
     def post(self, request: Request, volume_id: str) -> Response:
         """Make a volume larger.
 
         In use it grows where the host's kernel can do that, else at the instance's next start. `growth` says which
         size and price it will have; with ?dry_run=true nothing else happens.
         """
-        wanted, owner = checked(schema.ResizeVolumeIn, request.data), asker(request)
+        wanted, owner = checked(serializers.ResizeVolumeIn, request.data), asker(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "size_gb": wanted["size_gb"], **_most(wanted)}
         return reply_once(request, lambda: (202, shown_volume(owner, resize_volume(**order).pk)))
@@ -48,13 +51,15 @@ class VolumeMoveView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="volumes_move", request=schema.MoveVolumeIn, responses={202: schema.VolumeOut})
+    @extend_schema(
+        operation_id="volumes_move", request=serializers.MoveVolumeIn, responses={202: schema_of(resources.VolumeOut)}
+    )
     def post(self, request: Request, volume_id: str) -> Response:
         """Move a volume that is not attached to another host of its region.
 
         It keeps its id and name. The old host keeps all data unchanged until the other has all of it.
         """
-        wanted, owner = checked(schema.MoveVolumeIn, request.data), asker(request)
+        wanted, owner = checked(serializers.MoveVolumeIn, request.data), asker(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, **_place(wanted), **_most(wanted)}
         return reply_once(request, lambda: (202, shown_volume(owner, move_volume_to_host(**order).target_id)))
@@ -65,13 +70,15 @@ class VolumeCopyView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="volumes_copy", request=schema.CopyVolumeIn, responses={201: schema.VolumeOut})
+    @extend_schema(
+        operation_id="volumes_copy", request=serializers.CopyVolumeIn, responses={201: schema_of(resources.VolumeOut)}
+    )
     def post(self, request: Request, volume_id: str) -> Response:
         """Copy a volume that is not attached into a new one on another host, of any region.
 
         It returns the new volume, which is charged once it is ready.
         """
-        wanted, owner = checked(schema.CopyVolumeIn, request.data), asker(request)
+        wanted, owner = checked(serializers.CopyVolumeIn, request.data), asker(request)
         row_id, name = parse_public_id(VOLUME_PREFIX, volume_id), wanted["name"]
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "name": name, **_place(wanted), **_most(wanted)}
         return reply_once(request, lambda: (201, shown_volume(owner, copy_volume_to_host(**order).target_id)))
@@ -85,7 +92,7 @@ class VolumeCancelMoveView(APIView):
 
     scopes: ClassVar = STORAGE_SCOPES
 
-    @extend_schema(operation_id="volumes_cancel_move", request=None, responses={202: schema.VolumeOut})
+    @extend_schema(operation_id="volumes_cancel_move", request=None, responses={202: schema_of(resources.VolumeOut)})
     def post(self, request: Request, volume_id: str) -> Response:
         owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
         return reply_once(request, lambda: (202, shown_volume(owner, cancel_volume_move(owner=owner, volume_id=row_id).pk)))
@@ -95,17 +102,17 @@ class VolumeMovesView(GenericAPIView[Any]):
     """List all transfers from or to a volume, newest first."""
 
     scopes: ClassVar = STORAGE_SCOPES
-    serializer_class = schema.VolumeMoveOut
+    serializer_class = schema_of(resources.VolumeMoveOut)
     ordering: ClassVar = ("-created_at", "-id")
 
     def get_queryset(self) -> QuerySet[Any]:
         row_id = parse_public_id(VOLUME_PREFIX, self.kwargs["volume_id"])
         return moves_of_volume(volume_of(asker(self.request).pk, row_id).pk)
 
-    @extend_schema(operation_id="volumes_moves", responses=schema.VolumeMoveOut(many=True))
+    @extend_schema(operation_id="volumes_moves", responses=list_of(resources.VolumeMoveOut))
     def get(self, request: Request, volume_id: str) -> Response:
         page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
-        return self.get_paginated_response([volume_move_shape(row) for row in page])
+        return self.get_paginated_response([volume_move_resource(row) for row in page])
 
 
 def _place(wanted: dict[str, Any]) -> dict[str, Any]:

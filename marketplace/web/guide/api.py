@@ -7,32 +7,35 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.errors import NotFound
+from common.http.resource_schemas import schema_of
 from common.http.views import PublicView, checked
 from marketplace.advisor.recommend import advise
 from marketplace.advisor.workload import Family, Precision, Task, Work
 from marketplace.search.gpu_ranking import model_on_market, ranked
-from marketplace.web.advisor.serializers import advice_shape
-from marketplace.web.guide import serializers as shapes
+from marketplace.web.advisor.serializers import AdviceOut, advice_resource
+from marketplace.web.guide import serializers
 
 
 class GpuModelsView(PublicView):
     """List every GPU model that the market knows, with sources and present prices."""
 
-    @extend_schema(operation_id="gpu_models_list", parameters=[shapes.ModelQuery], responses=shapes.ModelList)
+    @extend_schema(
+        operation_id="gpu_models_list", parameters=[serializers.ModelQuery], responses=schema_of(serializers.ModelList)
+    )
     def get(self, request: Request) -> Response:
-        asked = checked(shapes.ModelQuery, request.query_params)
-        return Response(shapes.models_shape(ranked(asked["sort"])))
+        asked = checked(serializers.ModelQuery, request.query_params)
+        return Response(serializers.models_resource(ranked(asked["sort"])))
 
 
 class GpuModelView(PublicView):
     """Return one GPU model."""
 
-    @extend_schema(operation_id="gpu_models_retrieve", responses=shapes.Model)
+    @extend_schema(operation_id="gpu_models_retrieve", responses=schema_of(serializers.Model))
     def get(self, request: Request, gpu_slug: str) -> Response:
         found = model_on_market(gpu_slug)
         if found is None:
             raise NotFound("There is no such GPU model.")
-        return Response(shapes.model_shape(found))
+        return Response(serializers.model_resource(found))
 
 
 class AdviceView(PublicView):
@@ -41,9 +44,9 @@ class AdviceView(PublicView):
     It changes nothing.
     """
 
-    @extend_schema(operation_id="advice_create", request=shapes.WorkIn, responses={200: shapes.AdviceOut})
+    @extend_schema(operation_id="advice_create", request=serializers.WorkIn, responses={200: schema_of(AdviceOut)})
     def post(self, request: Request) -> Response:
-        return Response(advice_shape(advise(work_from(checked(shapes.WorkIn, request.data)))))
+        return Response(advice_resource(advise(work_from(checked(serializers.WorkIn, request.data)))))
 
 
 def work_from(given: dict[str, Any]) -> Work:

@@ -12,15 +12,16 @@ from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common.agent_release import enrol_command
 from common.http.pagination import CursorPagination
+from common.http.resource_schemas import page_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id, public_id
 from common.money import format_money, parse_money
 from marketplace.hosts.agent_keys import revoke_own_agent
+from marketplace.hosts.host_resources import Host, HostDetail, event_resource, host_resource
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.hosts.offers import change_listing
-from marketplace.hosts.representation import event_shape, host_shape
 from marketplace.hosts.selectors import host_events, host_of, hosts_of
-from marketplace.web.hosts import serializers as shapes
+from marketplace.web.hosts import serializers
 from marketplace.web.hosts.listing_parsing import read_listing
 
 
@@ -30,11 +31,11 @@ class HostsView(APIView):
     scopes: ClassVar = {"GET": "hosts:read"}
     ordering = ("name", "id")
 
-    @extend_schema(operation_id="hosts_list", responses=shapes.HostPage)
+    @extend_schema(operation_id="hosts_list", responses=page_of(Host, "HostPage", "A page of your hosts."))
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
         hosts = pages.paginate_queryset(hosts_of(asker(request).pk), request, self) or []
-        return pages.get_paginated_response([host_shape(host) for host in hosts])
+        return pages.get_paginated_response([host_resource(host) for host in hosts])
 
 
 class HostView(APIView):
@@ -42,10 +43,12 @@ class HostView(APIView):
 
     scopes: ClassVar = {"GET": "hosts:read"}
 
-    @extend_schema(operation_id="hosts_retrieve", responses=shapes.HostDetail)
+    @extend_schema(operation_id="hosts_retrieve", responses=schema_of(HostDetail))
     def get(self, request: Request, host_id: str) -> Response:
         host = host_of(asker(request).pk, parse_public_id("host", host_id))
-        return Response({**host_shape(host), "events": [event_shape(event) for event in host_events(host.pk)]})
+        return Response(
+            HostDetail(**vars(host_resource(host)), events=[event_resource(event) for event in host_events(host.pk)])
+        )
 
 
 class ListingView(APIView):
@@ -53,41 +56,12 @@ class ListingView(APIView):
 
     scopes: ClassVar = {"PATCH": "hosts:write"}
 
-    @extend_schema(operation_id="hosts_listing", request=shapes.Listing, responses=shapes.Host)
+    @extend_schema(operation_id="hosts_listing", request=serializers.Listing, responses=schema_of(Host))
     def patch(self, request: Request, host_id: str) -> Response:
-        changes, until = read_listing(checked(shapes.Listing, request.data))
+        changes, until = read_listing(checked(serializers.Listing, request.data))
         key = parse_public_id("host", host_id)
         change_listing(actor_id=asker(request).pk, host_id=key, changes=changes, until=until)
-        return Response(host_shape(host_of(asker(request).pk, key)))
-
-
-class JoinTokensView(APIView):
-    """Create a token for enrolling one host; it is valid for 15 minutes."""
-
-    scopes: ClassVar = {"POST": "hosts:write"}
-
-    @extend_schema(operation_id="join_tokens_create", request=shapes.JoinTokenIn, responses={201: shapes.JoinToken})
-    def post(self, request: Request) -> Response:
-        wanted = checked(shapes.JoinTokenIn, request.data)
-        price_micros = parse_money(wanted.pop("price_hourly"))
-
-        def work() -> tuple[int, Any]:
-            token, secret = issue_join_token(owner=asker(request), price_micros=price_micros, **wanted)
-            return 201, _join_token(token, secret)
-
-        return reply_once(request, work, once=("token", "command"))
-
-
-def _join_token(token: Any, secret: str) -> dict[str, Any]:
-    return {
-        "id": public_id("join", token.pk),
-        "host_name": token.host_name,
-        "region": token.region,
-        "price_hourly": format_money(token.price_micros),
-        "expires_at": token.expires_at,
-        "token": secret,
-        "command": enrol_command(settings.SITE_URL, secret),
-    }
+        return Response(host_resource(host_of(asker(request).pk, key)))
 
 
 class RevokeAgentView(APIView):
@@ -95,7 +69,7 @@ class RevokeAgentView(APIView):
 
     scopes: ClassVar = {"POST": "hosts:write"}
 
-    @extend_schema(operation_id="hosts_revoke_agent", request=None, responses=shapes.Host)
+    @extend_schema(operation_id="hosts_revoke_agent", request=None, responses=schema_of(Host))
     def post(self, request: Request, host_id: str) -> Response:
         """Refuse the agent from now on, until the host is enrolled with a new key; repeating it is harmless.
 
@@ -106,6 +80,37 @@ class RevokeAgentView(APIView):
 
         def work() -> tuple[int, Any]:
             revoke_own_agent(actor_id=owner_id, host_id=key)
-            return 200, host_shape(host_of(owner_id, key))
+            return 200, host_resource(host_of(owner_id, key))
 
         return reply_once(request, work)
+
+
+class JoinTokensView(APIView):
+    """Create a token for enrolling one host; it is valid for 15 minutes."""
+
+    scopes: ClassVar = {"POST": "hosts:write"}
+
+    @extend_schema(
+        operation_id="join_tokens_create", request=serializers.JoinTokenIn, responses={201: schema_of(serializers.JoinToken)}
+    )
+    def post(self, request: Request) -> Response:
+        wanted = checked(serializers.JoinTokenIn, request.data)
+        price_micros = parse_money(wanted.pop("price_hourly"))
+
+        def work() -> tuple[int, Any]:
+            token, secret = issue_join_token(owner=asker(request), price_micros=price_micros, **wanted)
+            return 201, _join_token(token, secret)
+
+        return reply_once(request, work, once=("token", "command"))
+
+
+def _join_token(token: Any, secret: str) -> serializers.JoinToken:
+    return serializers.JoinToken(
+        id=public_id("join", token.pk),
+        host_name=token.host_name,
+        region=token.region,
+        price_hourly=format_money(token.price_micros),
+        expires_at=token.expires_at,
+        token=secret,
+        command=enrol_command(settings.SITE_URL, secret),
+    )

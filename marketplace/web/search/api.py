@@ -17,16 +17,17 @@ from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common.errors import FieldError, InvalidInput, NotFound
 from common.http.pagination import CursorPagination
+from common.http.resource_schemas import schema_of
 from common.http.views import PublicView, checked
 from common.ids import parse_public_id
 from common.json import to_json
+from marketplace.hosts.offer_resources import Offer
 from marketplace.pricing.offer_requirements import ImageNeeds
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.results import market_facets, market_page, priced_offer, priced_offers
 from marketplace.search.saved_searches import delete_search, rename_search, save_search, saved_search_of, saved_searches_of
 from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace
-from marketplace.web.hosts.serializers import Offer
-from marketplace.web.search import schemas as shapes
+from marketplace.web.search import serializers
 from marketplace.web.search.language.openapi_parameters import (
     PRICE_WISHES,
     page_parameters,
@@ -34,7 +35,7 @@ from marketplace.web.search.language.openapi_parameters import (
     wish_parameters,
 )
 from marketplace.web.search.language.query_string import read_address, read_wishes
-from marketplace.web.search.serializers import facets_json, offers_json, saved_search_shape, terms_shape
+from marketplace.web.search.serializers import facets_json, offers_json, saved_search_resource, terms_resource
 from marketplace.web.search.volume_parameter import beside_volume, place_asked
 
 NeedsOfImage = Callable[[str], ImageNeeds]
@@ -85,7 +86,7 @@ class SearchView(PublicView):
 class OffersView(SearchView):
     """List offers that can be rented now."""
 
-    @extend_schema(operation_id="offers_list", parameters=_PAGE, responses={200: shapes.OfferPage, 304: _NOT_MODIFIED})
+    @extend_schema(operation_id="offers_list", parameters=_PAGE, responses={200: serializers.OfferPage, 304: _NOT_MODIFIED})
     def get(self, request: Request) -> HttpResponse:
         page = market_page(self.asked(request))
         addresses = (_address(request, page.next), _address(request, page.previous))
@@ -95,7 +96,9 @@ class OffersView(SearchView):
 class FacetsView(SearchView):
     """Return how many offers each choice of a filter would match, and how many each condition excludes."""
 
-    @extend_schema(operation_id="offers_facets", parameters=_PAGE, responses={200: shapes.Facets, 304: _NOT_MODIFIED})
+    @extend_schema(
+        operation_id="offers_facets", parameters=_PAGE, responses={200: schema_of(serializers.Facets), 304: _NOT_MODIFIED}
+    )
     def get(self, request: Request) -> HttpResponse:
         query = self.asked(request)
         return _tagged(request, facets_json(market_facets(query), query))
@@ -104,7 +107,7 @@ class FacetsView(SearchView):
 class OfferDetailView(PublicView):
     """Return one offer, open or not, with the requested prices."""
 
-    @extend_schema(operation_id="offers_retrieve", parameters=wish_parameters(*PRICE_WISHES), responses=Offer)
+    @extend_schema(operation_id="offers_retrieve", parameters=wish_parameters(*PRICE_WISHES), responses=schema_of(Offer))
     def get(self, request: Request, offer_id: str) -> Response:
         query = read_wishes(request.query_params, names=PRICE_WISHES)
         return Response(priced_offer(parse_public_id("offr", offer_id), query))
@@ -126,21 +129,23 @@ class CompareView(PublicView):
             ),
             *wish_parameters(*PRICE_WISHES),
         ],
-        responses=shapes.OfferList,
+        responses=schema_of(serializers.OfferList),
     )
     def get(self, request: Request) -> Response:
         query = read_wishes(request.query_params, names=PRICE_WISHES, others=("ids",))
-        return Response({"results": priced_offers(_ids(request), query)})
+        return Response(serializers.OfferList(results=priced_offers(_ids(request), query)))
 
 
 class SearchTermsView(PublicView):
     """Return the grammar of the search box: every term with its operators, parameters, units and choices."""
 
     @extend_schema(
-        operation_id="search_terms", responses={200: shapes.SearchTerms, 304: _NOT_MODIFIED}, parameters=[_IF_NONE_MATCH]
+        operation_id="search_terms",
+        responses={200: schema_of(serializers.SearchTerms), 304: _NOT_MODIFIED},
+        parameters=[_IF_NONE_MATCH],
     )
     def get(self, request: Request) -> HttpResponse:
-        return _tagged(request, to_json(terms_shape()))
+        return _tagged(request, to_json(terms_resource()))
 
 
 class SavedSearchesView(APIView):
@@ -149,18 +154,22 @@ class SavedSearchesView(APIView):
     scopes: ClassVar = {"GET": "instances:read", "POST": "instances:write"}
     ordering = ("name", "id")
 
-    @extend_schema(operation_id="saved_searches_list", responses=shapes.SavedSearchPage)
+    @extend_schema(operation_id="saved_searches_list", responses=serializers.SavedSearchPage)
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
         searches = pages.paginate_queryset(saved_searches_of(asker(request).pk), request, self) or []
-        return pages.get_paginated_response([saved_search_shape(each) for each in searches])
+        return pages.get_paginated_response([saved_search_resource(each) for each in searches])
 
-    @extend_schema(operation_id="saved_searches_create", request=shapes.SavedSearchIn, responses={201: shapes.SavedSearch})
+    @extend_schema(
+        operation_id="saved_searches_create",
+        request=serializers.SavedSearchIn,
+        responses={201: schema_of(serializers.SavedSearch)},
+    )
     def post(self, request: Request) -> Response:
-        wanted = checked(shapes.SavedSearchIn, request.data)
+        wanted = checked(serializers.SavedSearchIn, request.data)
 
         def work() -> tuple[int, Any]:
-            return 201, saved_search_shape(save_search(user=asker(request), **wanted))
+            return 201, saved_search_resource(save_search(user=asker(request), **wanted))
 
         return reply_once(request, work)
 
@@ -170,14 +179,18 @@ class SavedSearchView(APIView):
 
     scopes: ClassVar = {"GET": "instances:read", "PATCH": "instances:write", "DELETE": "instances:write"}
 
-    @extend_schema(operation_id="saved_searches_retrieve", responses=shapes.SavedSearch)
+    @extend_schema(operation_id="saved_searches_retrieve", responses=schema_of(serializers.SavedSearch))
     def get(self, request: Request, search_id: str) -> Response:
-        return Response(saved_search_shape(saved_search_of(asker(request).pk, parse_public_id("srch", search_id))))
+        return Response(saved_search_resource(saved_search_of(asker(request).pk, parse_public_id("srch", search_id))))
 
-    @extend_schema(operation_id="saved_searches_rename", request=shapes.SavedSearchName, responses=shapes.SavedSearch)
+    @extend_schema(
+        operation_id="saved_searches_rename",
+        request=serializers.SavedSearchName,
+        responses=schema_of(serializers.SavedSearch),
+    )
     def patch(self, request: Request, search_id: str) -> Response:
-        wanted, key = checked(shapes.SavedSearchName, request.data), parse_public_id("srch", search_id)
-        return Response(saved_search_shape(rename_search(user_id=asker(request).pk, search_id=key, **wanted)))
+        wanted, key = checked(serializers.SavedSearchName, request.data), parse_public_id("srch", search_id)
+        return Response(saved_search_resource(rename_search(user_id=asker(request).pk, search_id=key, **wanted)))
 
     @extend_schema(operation_id="saved_searches_delete", responses={204: None})
     def delete(self, request: Request, search_id: str) -> Response:

@@ -13,7 +13,7 @@ from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.pricing.offer_requirements import Needs, has_system_disk, needs_of
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.messages import DISK_WORDS, percent_words
-from marketplace.search.volume_locality import VolumeWay
+from marketplace.search.volume_locality import VolumeWayOut
 
 _MIB_PER_GIB: Final = 1024
 _BPS: Final = 10_000
@@ -26,7 +26,7 @@ class OfferRow:
     row: Mapping[str, Any]
     query: OfferQuery
     picked: bool = False
-    way: VolumeWay | None = None
+    way: VolumeWayOut | None = None
 
     def __getattr__(self, name: str) -> Any:
         """Return plain columns unchanged."""

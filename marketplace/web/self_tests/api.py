@@ -9,10 +9,11 @@ from rest_framework.views import APIView
 
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
+from common.http.resource_schemas import schema_of
 from common.ids import parse_public_id
 from marketplace.self_tests.selectors import self_tests_of
 from marketplace.self_tests.services import request_self_test
-from marketplace.web.self_tests import serializers as shapes
+from marketplace.web.self_tests import serializers
 
 
 class SelfTestView(APIView):
@@ -20,17 +21,17 @@ class SelfTestView(APIView):
 
     scopes: ClassVar = {"GET": "hosts:read", "POST": "hosts:write"}
 
-    @extend_schema(operation_id="hosts_self_test", responses=shapes.SelfTests)
+    @extend_schema(operation_id="hosts_self_test", responses=schema_of(serializers.SelfTests))
     def get(self, request: Request, host_id: str) -> Response:
         tests = self_tests_of(asker(request).pk, parse_public_id("host", host_id))
-        return Response({"results": [shapes.self_test_shape(test) for test in tests]})
+        return Response(serializers.SelfTests(results=[serializers.self_test_resource(test) for test in tests]))
 
-    @extend_schema(operation_id="hosts_self_test_ask", request=None, responses={202: shapes.SelfTestShape})
+    @extend_schema(operation_id="hosts_self_test_ask", request=None, responses={202: schema_of(serializers.SelfTestShape)})
     def post(self, request: Request, host_id: str) -> Response:
         """Request a self-test of your host; one that is in progress is returned instead."""
         key = parse_public_id("host", host_id)
 
         def work() -> tuple[int, Any]:
-            return 202, shapes.self_test_shape(request_self_test(actor_id=asker(request).pk, host_id=key))
+            return 202, serializers.self_test_resource(request_self_test(actor_id=asker(request).pk, host_id=key))
 
         return reply_once(request, work)

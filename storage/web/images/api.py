@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from accounts.constants import CONNECT
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import PublicToRead, asker, reads_own, require_scope
+from common.http.resource_schemas import list_of, schema_of
 from common.http.views import checked
 from common.ids import parse_public_id
 from storage.images.credentials import remove_registry, save_registry, try_registry
@@ -19,7 +20,7 @@ from storage.images.resolve import add_image, examine_image, remove_image
 from storage.images.selectors import PREFIX, REGISTRY_PREFIX, images_from, own_image, registries_of, seen_image
 from storage.images.sharing import share_image, unshare_image
 from storage.models import Image, Registry
-from storage.web.images import serializers as shapes
+from storage.web.images import serializers
 
 SCOPES: dict[str, str] = {"GET": "instances:read", "POST": "instances:write", "DELETE": "instances:write"}
 
@@ -29,29 +30,31 @@ class ImagesView(GenericAPIView[Image]):
 
     permission_classes = (PublicToRead,)
     scopes: ClassVar = SCOPES
-    serializer_class = shapes.ImageOut
+    serializer_class = schema_of(serializers.ImageOut)
     ordering: ClassVar = ("slug",)
 
     def get_queryset(self) -> QuerySet[Image]:
-        wanted = checked(shapes.ImagesQuery, self.request.query_params).get("source", "")
+        wanted = checked(serializers.ImagesQuery, self.request.query_params).get("source", "")
         return images_from(wanted, reads_own(self.request, self))
 
-    @extend_schema(operation_id="images_list", parameters=[shapes.ImagesQuery], responses=shapes.ImageOut(many=True))
+    @extend_schema(operation_id="images_list", parameters=[serializers.ImagesQuery], responses=list_of(serializers.ImageOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Image]", self.paginate_queryset(self.get_queryset()))
         user = reads_own(request, self)
-        return self.get_paginated_response([shapes.image_shape(row, user) for row in page])
+        return self.get_paginated_response([serializers.image_resource(row, user) for row in page])
 
-    @extend_schema(operation_id="images_create", request=shapes.ImageIn, responses={201: shapes.ImageOut})
+    @extend_schema(
+        operation_id="images_create", request=serializers.ImageIn, responses={201: schema_of(serializers.ImageOut)}
+    )
     def post(self, request: Request) -> Response:
         """Add an image by name.
 
         It is read from its registry and pinned by its digest.
         """
-        wanted, owner = checked(shapes.ImageIn, request.data), asker(request)
+        wanted, owner = checked(serializers.ImageIn, request.data), asker(request)
         found = examine_image(owner=owner, name=wanted.pop("name"))
         return reply_once(
-            request, lambda: (201, shapes.image_shape(add_image(owner=owner, examined=found, **wanted), owner))
+            request, lambda: (201, serializers.image_resource(add_image(owner=owner, examined=found, **wanted), owner))
         )
 
 
@@ -60,12 +63,12 @@ class ImageView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="images_retrieve", responses=shapes.ImageOut)
+    @extend_schema(operation_id="images_retrieve", responses=schema_of(serializers.ImageOut))
     def get(self, request: Request, image_id: str) -> Response:
         user = asker(request)
-        return Response(shapes.image_shape(seen_image(user, parse_public_id(PREFIX, image_id)), user))
+        return Response(serializers.image_resource(seen_image(user, parse_public_id(PREFIX, image_id)), user))
 
-    @extend_schema(operation_id="images_remove", responses={202: shapes.ImageOut})
+    @extend_schema(operation_id="images_remove", responses={202: schema_of(serializers.ImageOut)})
     def delete(self, request: Request, image_id: str) -> Response:
         """Remove one of your images.
 
@@ -73,7 +76,7 @@ class ImageView(APIView):
         """
         owner = asker(request)
         removed = remove_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
-        return Response(shapes.image_shape(removed, owner), status=202)
+        return Response(serializers.image_resource(removed, owner), status=202)
 
 
 class ImageShareView(APIView):
@@ -81,7 +84,9 @@ class ImageShareView(APIView):
 
     scopes: ClassVar = SCOPES
 
-    @extend_schema(operation_id="images_share", request=shapes.ShareIn, responses={201: shapes.ImageOut})
+    @extend_schema(
+        operation_id="images_share", request=serializers.ShareIn, responses={201: schema_of(serializers.ImageOut)}
+    )
     def post(self, request: Request, image_id: str) -> Response:
         """Share an image with everyone.
 
@@ -90,12 +95,12 @@ class ImageShareView(APIView):
         require_scope(request, CONNECT)
         owner, row_id = asker(request), parse_public_id(PREFIX, image_id)
         own_image(owner, row_id)
-        wanted = checked(shapes.ShareIn, request.data)
+        wanted = checked(serializers.ShareIn, request.data)
         return reply_once(
-            request, lambda: (201, shapes.image_shape(share_image(owner=owner, image_id=row_id, **wanted), owner))
+            request, lambda: (201, serializers.image_resource(share_image(owner=owner, image_id=row_id, **wanted), owner))
         )
 
-    @extend_schema(operation_id="images_unshare", responses={200: shapes.ImageOut})
+    @extend_schema(operation_id="images_unshare", responses={200: schema_of(serializers.ImageOut)})
     def delete(self, request: Request, image_id: str) -> Response:
         """Stop sharing an image, so that nobody else can rent with it.
 
@@ -103,30 +108,32 @@ class ImageShareView(APIView):
         """
         owner = asker(request)
         kept = unshare_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
-        return Response(shapes.image_shape(kept, owner))
+        return Response(serializers.image_resource(kept, owner))
 
 
 class RegistriesView(GenericAPIView[Registry]):
     """Saved logins for private registries."""
 
     scopes: ClassVar = SCOPES
-    serializer_class = shapes.RegistryOut
+    serializer_class = schema_of(serializers.RegistryOut)
     ordering: ClassVar = ("host",)
 
-    @extend_schema(operation_id="registries_list", responses=shapes.RegistryOut(many=True))
+    @extend_schema(operation_id="registries_list", responses=list_of(serializers.RegistryOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Registry]", self.paginate_queryset(registries_of(asker(request))))
-        return self.get_paginated_response([shapes.registry_shape(row) for row in page])
+        return self.get_paginated_response([serializers.registry_resource(row) for row in page])
 
-    @extend_schema(operation_id="registries_create", request=shapes.RegistryIn, responses={201: shapes.RegistryOut})
+    @extend_schema(
+        operation_id="registries_create", request=serializers.RegistryIn, responses={201: schema_of(serializers.RegistryOut)}
+    )
     def post(self, request: Request) -> Response:
         """Save a login after checking it with the registry.
 
         It replaces an earlier one for the same registry.
         """
-        wanted, owner = checked(shapes.RegistryIn, request.data), asker(request)
+        wanted, owner = checked(serializers.RegistryIn, request.data), asker(request)
         wanted["host"] = try_registry(**wanted)
-        return reply_once(request, lambda: (201, shapes.registry_shape(save_registry(owner=owner, **wanted))))
+        return reply_once(request, lambda: (201, serializers.registry_resource(save_registry(owner=owner, **wanted))))
 
 
 class RegistryView(APIView):

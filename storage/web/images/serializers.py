@@ -1,17 +1,18 @@
 """Serializers of images, registry logins and image pulls."""
 
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
 from accounts.models import User
 from common.http.fields import NameText
 from common.ids import public_id
+from common.resources import OneOf, resource
 from storage.images.selectors import PREFIX, REGISTRY_PREFIX
 from storage.models import Image, ImagePull, Registry
 from storage.states import ImageSource, ImageState
 
-Shape = dict[str, Any]
 LAYER_STEPS: Final = ("waiting", "downloading", "downloaded", "unpacking", "ready")
 SOURCES: Final = ("official", "own", "community")
 
@@ -45,137 +46,141 @@ class ImagesQuery(serializers.Serializer[Any]):
     )
 
 
-class CommunityOut(serializers.Serializer[Any]):
+@resource
+class CommunityOut:
     """Name and version under which an image is shared."""
 
-    name = serializers.CharField()
-    title = serializers.CharField()
-    description = serializers.CharField()
-    version = serializers.IntegerField()
-    owner = serializers.CharField(help_text="The name that its owner shows")
-    shared_at = serializers.DateTimeField(allow_null=True)
+    name: str
+    title: str
+    description: str
+    version: int
+    owner: Annotated[str, "The name that its owner shows"]
+    shared_at: datetime | None
 
 
-class ImageOut(serializers.Serializer[Any]):
+@resource
+class ImageOut:
     """An image that an instance can run."""
 
-    id = serializers.CharField(help_text="Quotes take this or the slug")
-    slug = serializers.CharField()
-    title = serializers.CharField()
-    description = serializers.CharField()
-    reference = serializers.CharField(help_text="What the host pulls: by digest, unless it is the market's own")
-    name = serializers.CharField(allow_null=True, help_text="Of one that was added by name: the name and tag")
-    cuda = serializers.CharField(help_text="The CUDA version that it needs; empty: none")
-    has_ssh = serializers.BooleanField(
-        help_text="It starts an SSH server of its own; for any other the host's agent speaks SSH"
-    )
-    has_jupyter = serializers.BooleanField()
-    has_tensorboard = serializers.BooleanField()
-    official = serializers.BooleanField()
-    own = serializers.BooleanField()
-    source = serializers.ChoiceField(ImageSource.choices)  # type: ignore[assignment]  # as above
-    state = serializers.ChoiceField(ImageState.choices)
-    digest = serializers.CharField(allow_null=True)
-    size_bytes = serializers.IntegerField(allow_null=True, help_text="Compressed; of a saved one on its host: whole")
-    architectures = serializers.ListField(child=serializers.CharField())
-    private = serializers.BooleanField(help_text="Read with the login of a saved registry")
-    host = serializers.CharField(allow_null=True, help_text="It lies on this host and can be rented there alone")
-    community = CommunityOut(allow_null=True)
-    use_count = serializers.IntegerField(help_text="Instances rented with it")
-    failure = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    checked_at = serializers.DateTimeField(allow_null=True, help_text="When its name was last looked up in the registry")
+    id: Annotated[str, "Quotes take this or the slug"]
+    slug: str
+    title: str
+    description: str
+    reference: Annotated[str, "What the host pulls: by digest, unless it is the market's own"]
+    name: Annotated[str | None, "Of one that was added by name: the name and tag"]
+    cuda: Annotated[str, "The CUDA version that it needs; empty: none"]
+    has_ssh: Annotated[bool, "It starts an SSH server of its own; for any other the host's agent speaks SSH"]
+    has_jupyter: bool
+    has_tensorboard: bool
+    official: bool
+    own: bool
+    source: Annotated[str, OneOf(ImageSource.choices)]
+    state: Annotated[str, OneOf(ImageState.choices)]
+    digest: str | None
+    size_bytes: Annotated[int | None, "Compressed; of a saved one on its host: whole"]
+    architectures: list[str]
+    private: Annotated[bool, "Read with the login of a saved registry"]
+    host: Annotated[str | None, "It lies on this host and can be rented there alone"]
+    community: CommunityOut | None
+    use_count: Annotated[int, "Instances rented with it"]
+    failure: str | None
+    created_at: datetime
+    checked_at: Annotated[datetime | None, "When its name was last looked up in the registry"]
 
 
-class RegistryOut(serializers.Serializer[Any]):
+@resource
+class RegistryOut:
     """A saved login.
 
     The password is never shown.
     """
 
-    id = serializers.CharField()
-    host = serializers.CharField()
-    username = serializers.CharField()
-    checked_at = serializers.DateTimeField()
-    created_at = serializers.DateTimeField()
+    id: str
+    host: str
+    username: str
+    checked_at: datetime
+    created_at: datetime
 
 
-class LayerOut(serializers.Serializer[Any]):
-    id = serializers.CharField()
-    done_bytes = serializers.IntegerField()
-    total_bytes = serializers.IntegerField()
-    step = serializers.ChoiceField((*LAYER_STEPS, ""))
+@resource
+class LayerOut:
+    """Progress of one layer."""
+
+    id: str
+    done_bytes: int
+    total_bytes: int
+    step: Annotated[str, OneOf((*LAYER_STEPS, ""))]
 
 
-class PullOut(serializers.Serializer[Any]):
+@resource
+class PullOut:
     """Progress of the pull of an instance's image.
 
     Without layers, no pull is running.
     """
 
-    done_bytes = serializers.IntegerField()
-    total_bytes = serializers.IntegerField(help_text="Of the layers whose size is known by now")
-    layers = LayerOut(many=True)
-    at = serializers.DateTimeField(allow_null=True)
+    done_bytes: int
+    total_bytes: Annotated[int, "Of the layers whose size is known by now"]
+    layers: list[LayerOut]
+    at: datetime | None
 
 
-def image_shape(image: Image, user: User | None) -> Shape:
+def image_resource(image: Image, user: User | None) -> ImageOut:
     own = user is not None and image.owner_id == user.pk
-    return {
-        "id": public_id(PREFIX, image.pk),
-        "slug": image.slug,
-        "title": image.title,
-        "description": image.description,
-        "reference": image.reference,
-        "name": image.named_as or None,
-        "cuda": image.cuda,
-        "has_ssh": image.has_ssh,
-        "has_jupyter": image.has_jupyter,
-        "has_tensorboard": image.has_tensorboard,
-        "official": image.source == ImageSource.OFFICIAL,
-        "own": own,
-        "source": image.source,
-        "state": image.state,
-        "digest": image.digest or None,
-        "size_bytes": image.size_bytes or None,
-        "architectures": image.architectures,
-        "private": image.private,
-        "host": image.host_id and public_id("host", image.host_id),
-        "community": _community(image),
-        "use_count": image.use_count,
-        "failure": image.failure or None if own else None,
-        "created_at": image.created_at,
-        "checked_at": image.checked_at,
-    }
+    return ImageOut(
+        id=public_id(PREFIX, image.pk),
+        slug=image.slug,
+        title=image.title,
+        description=image.description,
+        reference=image.reference,
+        name=image.named_as or None,
+        cuda=image.cuda,
+        has_ssh=image.has_ssh,
+        has_jupyter=image.has_jupyter,
+        has_tensorboard=image.has_tensorboard,
+        official=image.source == ImageSource.OFFICIAL,
+        own=own,
+        source=image.source,
+        state=image.state,
+        digest=image.digest or None,
+        size_bytes=image.size_bytes or None,
+        architectures=image.architectures,
+        private=image.private,
+        host=public_id("host", image.host_id) if image.host_id else None,
+        community=_community(image),
+        use_count=image.use_count,
+        failure=image.failure or None if own else None,
+        created_at=image.created_at,
+        checked_at=image.checked_at,
+    )
 
 
-def _community(image: Image) -> Shape | None:
+def _community(image: Image) -> CommunityOut | None:
     shared = image.shared
     if shared is None or image.owner is None:
         return None
-    return {
-        "name": shared.slug,
-        "title": shared.title,
-        "description": shared.description,
-        "version": image.version,
-        "owner": image.owner.display_name,
-        "shared_at": image.shared_at,
-    }
+    return CommunityOut(
+        name=shared.slug,
+        title=shared.title,
+        description=shared.description,
+        version=image.version,
+        owner=image.owner.display_name,
+        shared_at=image.shared_at,
+    )
 
 
-def registry_shape(registry: Registry) -> Shape:
-    return {
-        "id": public_id(REGISTRY_PREFIX, registry.pk),
-        "host": registry.host,
-        "username": registry.username,
-        "checked_at": registry.checked_at,
-        "created_at": registry.created_at,
-    }
+def registry_resource(registry: Registry) -> RegistryOut:
+    return RegistryOut(
+        id=public_id(REGISTRY_PREFIX, registry.pk),
+        host=registry.host,
+        username=registry.username,
+        checked_at=registry.checked_at,
+        created_at=registry.created_at,
+    )
 
 
-def pull_shape(pull: ImagePull | None) -> Shape:
+def pull_resource(pull: ImagePull | None) -> PullOut:
     if pull is None:
-        return {"done_bytes": 0, "total_bytes": 0, "layers": [], "at": None}
-    names = ("id", "done_bytes", "total_bytes", "step")
-    layers = [dict(zip(names, layer, strict=True)) for layer in pull.layers]
-    return {"done_bytes": pull.done_bytes, "total_bytes": pull.total_bytes, "layers": layers, "at": pull.at}
+        return PullOut(done_bytes=0, total_bytes=0, layers=[], at=None)
+    layers = [LayerOut(id=layer, done_bytes=done, total_bytes=total, step=step) for layer, done, total, step in pull.layers]
+    return PullOut(done_bytes=pull.done_bytes, total_bytes=pull.total_bytes, layers=layers, at=pull.at)

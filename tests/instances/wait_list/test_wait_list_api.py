@@ -1,5 +1,6 @@
 """The wait list as a script meets it."""
 
+from dataclasses import fields
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from common import clock
 from instances.models import Instance, Watch
 from instances.release.services import release_instance
 from instances.wait_list.wait_list import serve_watches
-from instances.web.wait_list import schemas
+from instances.web.wait_list.serializers import WatchOut
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock, Sign
@@ -40,7 +41,7 @@ def test_a_place_from_beginning_to_end(full: Instance, host: FakeHost, api: Clie
     made = post(api, {**RENT, "name": "night", "data_disk_gb": 20, "expires_in_hours": 24})
     assert made.status_code == 201
     watch = made.json()
-    assert set(watch) == set(schemas.WatchOut().fields)
+    assert set(watch) == {field.name for field in fields(WatchOut)}
     expected = {
         "q": "count=2 gpu=rtx-4090",
         "action": "rent",

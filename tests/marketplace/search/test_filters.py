@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import pytest
 import time_machine
@@ -15,7 +14,8 @@ from django.db.models import F
 from accounts.models import User
 from common.clock import now
 from common.ids import public_id
-from marketplace.hosts.representation import offer_shape
+from common.json import as_plain
+from marketplace.hosts.offer_resources import offer_resource
 from marketplace.models import Offer
 from marketplace.search.index.facets import FacetChoice
 from marketplace.search.language.fields import TERMS, Condition, OfferQuery, Op
@@ -93,12 +93,7 @@ def test_what_programs_get_is_what_the_rows_say(market: None, moment: datetime) 
         page = search_offers(query)
         body, next_page, previous, total = offer_page_json(query)
         assert (next_page, previous, total) == (page.next, page.previous, page.total)
-        wanted = json.loads(json.dumps([offer_shape(row, moment) for row in page.offers], default=_text))
-        assert json.loads(body) == wanted
-
-
-def _text(value: Any) -> str:
-    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
+        assert json.loads(body) == as_plain([offer_resource(row, moment) for row in page.offers])
 
 
 def test_offers_are_found_by_id_in_the_order_asked_for(market: None) -> None:

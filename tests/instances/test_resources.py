@@ -1,5 +1,6 @@
-"""Replies as they are made and as OpenAPI describes them are the same, field for field."""
+"""Responses have the values that OpenAPI describes: the same names, and null only where it is allowed."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any, cast
 
@@ -9,37 +10,46 @@ from rest_framework import serializers
 from accounts.models import User
 from billing.metering.settle import settle_meters
 from common import clock
+from common.http.resource_schemas import schema_of
 from instances.core.selectors import quote_of
 from instances.lifecycle.stop import stop_instance
 from instances.metering.costs import Bill, bill_of, charges_of
 from instances.models import Instance, InstanceEvent, InstanceSample
 from instances.monitoring.usage_selectors import latest_sample, metrics_of
 from instances.release.services import release_instance
-from instances.web import schemas
-from instances.web import serializers as web_serializers
-from instances.web.monitoring.metrics_api import MetricsOut, metrics_shape
+from instances.web import resources as web_resources
+from instances.web.access import serializers as access_serializers
+from instances.web.monitoring.metrics_api import MetricsOut, metrics_resource
 from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host
 from tests.instances.fake_host import FakeHost, Use, again, order, order_running
 from tests.instances.fixtures import Clock
 
 
-def check(shape: Any, described: serializers.BaseSerializer[Any]) -> None:
-    """The same names at every depth."""
+def check(found: Any, described: Any) -> None:
+    """Values have the fields of their schema, and null only where it is allowed, at every depth."""
+    _check(asdict(found), schema_of(described)())
+
+
+def _check(shown: Any, described: serializers.BaseSerializer[Any]) -> None:
     if isinstance(described, serializers.ListSerializer):
-        for item in shape:
-            check(item, cast("serializers.BaseSerializer[Any]", described.child))
+        for item in shown:
+            _check(item, cast("serializers.BaseSerializer[Any]", described.child))
         return
     assert isinstance(described, serializers.Serializer)
-    assert set(shape) == set(described.fields)
+    assert set(shown) == set(described.fields)
     for name, inner in described.fields.items():
-        if isinstance(inner, serializers.BaseSerializer) and shape[name] is not None:
-            check(shape[name], inner)
-        assert shape[name] is not None or inner.allow_null, name
+        if isinstance(inner, serializers.BaseSerializer) and shown[name] is not None:
+            _check(shown[name], inner)
+        assert shown[name] is not None or inner.allow_null, name
+
+
+def resource_of(instance: Instance) -> web_resources.InstanceOut:
+    return web_resources.instance_resource(again(instance), bill_of(again(instance), clock.now()), clock.now(), opens=True)
 
 
 def shown(instance: Instance) -> dict[str, Any]:
-    return web_serializers.instance_shape(again(instance), bill_of(again(instance), clock.now()), clock.now(), opens=True)
+    return asdict(resource_of(instance))
 
 
 @pytest.fixture
@@ -49,14 +59,14 @@ def running(rin: User, host: FakeHost) -> Instance:
 
 def test_an_instance_through_its_life(rin: User, host: FakeHost) -> None:
     instance = order(rin, host)
-    described = schemas.InstanceOut()
-    check(shown(instance), described)
+    described = web_resources.InstanceOut
+    check(resource_of(instance), described)
     host.settle()
-    check(shown(instance), described)
+    check(resource_of(instance), described)
     host.end(instance)
     host.sync()
+    check(resource_of(instance), described)
     failed = shown(instance)
-    check(failed, described)
     said = {"code": "english", "params": {"sentence": "It ended with code 1."}}
     failure = {"code": "exited", "detail": "It ended with code 1.", "message": said, "fault_of": "renter"}
     assert failed["failure"] == failure
@@ -65,8 +75,8 @@ def test_an_instance_through_its_life(rin: User, host: FakeHost) -> None:
     assert shown(instance)["gpus"] == []
     release_instance(renter=rin, instance_id=instance.pk)
     host.settle()
+    check(resource_of(instance), described)
     gone = shown(instance)
-    check(gone, described)
     assert gone["access"] == {"ssh": None, "jupyter_url": None, "tensorboard_url": None}
     assert gone["actions"] == []
 
@@ -146,13 +156,13 @@ def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: C
         host.sync()
     settle_meters(now=clock.now())
     since = clock.now() - timedelta(hours=2)
-    check(web_serializers.quote_shape(quote_of(rin, running.quote_id)), schemas.QuoteOut())
-    check(web_serializers.access_detail(again(running), opens=True), schemas.AccessOut())
+    check(web_resources.quote_resource(quote_of(rin, running.quote_id)), web_resources.QuoteOut)
+    check(access_serializers.access_detail(again(running), opens=True), access_serializers.AccessOut)
     samples = metrics_of(running, since=since, until=clock.now())
-    check(metrics_shape(samples, 30, "sample", latest_sample(running)), MetricsOut())
+    check(metrics_resource(samples, 30, "sample", latest_sample(running)), MetricsOut)
     for event in InstanceEvent.objects.all():
-        check(web_serializers.event_shape(event), schemas.EventOut())
-    usage = web_serializers.usage_shape(again(running), Bill(), charges_of(running))
-    check(usage, schemas.UsageOut())
-    (line,) = usage["lines"]
-    assert (line["seconds"], line["hourly_rate"], line["amount"]) == (3600.0, "7.20", "-7.20")
+        check(web_resources.event_resource(event), web_resources.EventOut)
+    usage = web_resources.usage_resource(again(running), Bill(), charges_of(running))
+    check(usage, web_resources.UsageOut)
+    (line,) = usage.lines
+    assert (line.seconds, line.hourly_rate, line.amount) == (3600.0, "7.20", "-7.20")

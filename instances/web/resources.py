@@ -1,0 +1,345 @@
+"""Responses about quotes, instances, events and charges."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from billing.people.self_rental import what_pays_host
+from billing.statements.selectors import StatementLine
+from common.http.message_schema import MessageOut
+from common.ids import public_id
+from common.message_words import english, told
+from common.messages import stored
+from common.money import format_money, money_or_none
+from common.resources import OneOf, resource
+from instances.core.endpoints import is_reachable
+from instances.metering.costs import Bill
+from instances.models import Instance, InstanceEvent, Quote
+from instances.orders.quotes import quote_signature
+from instances.states import InstanceState
+from instances.web.access.serializers import InstanceAccess, access_resource
+from instances.web.lifecycle.serializers import InstanceReimage, InstanceSetback, reimage_resource, setback_resource
+from instances.web.metering.serializers import InstanceBilling, billing_resource
+from instances.web.schedules.serializers import (
+    IdleStop,
+    PlaceInLine,
+    Retention,
+    Schedule,
+    idle_stop_resource,
+    queue_place_resource,
+    retention_resource,
+    schedule_resource,
+)
+from marketplace.gpu_catalogue.catalogue import by_slug
+
+
+@resource
+class QuoteLine:
+    """One line of the projection."""
+
+    item: str
+    quantity: str
+    unit: str
+    unit_price: str
+    amount: str
+
+
+@resource
+class QuoteOut:
+    """An all-in price, good for one order until `expires_at`."""
+
+    id: str
+    offer: str
+    gpu_count: int
+    billing_mode: str
+    image: str
+    data_disk_gb: int
+    system_disk_gb: Annotated[int | None, "Hard limit of the root beside the image; null: its host has none"]
+    hours: int
+    term: str | None
+    payment: str | None
+    max_price: Annotated[str | None, "Per GPU and hour"]
+    lines: Annotated[list[QuoteLine], "They add up to the projection"]
+    due_now: Annotated[str, "Held at the order, charged by the second of proven running; of a term paid upfront all of it"]
+    hourly_rate: Annotated[str, "Of all GPUs, disk included, to begin with; of a change in place of the GPUs alone"]
+    projected_total: Annotated[str, "For `hours`; a term paid upfront counts whole"]
+    commitment_total: Annotated[str | None, "Of a reserved quote: its GPUs through the term, used or not"]
+    deposit: Annotated[str, "Of due_now: held until a term that is paid by the hour ends; against an early end"]
+    pays_host: Annotated[
+        str,
+        OneOf(["all", "cash", "nothing"]),
+        "What of it the host's owner is paid: `nothing` of their own rentals, of their teammates' only `cash`",
+    ]
+    instance: Annotated[str | None, "Of a change in place: what it changes"]
+    signature: Annotated[str, "Proof of these terms; send it with the order to have it checked"]
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None
+
+
+@resource
+class InstanceHost:
+    """Where the instance runs."""
+
+    id: str
+    name: str
+    region: str
+    verified: bool
+    runtime: str
+    simulated: bool
+
+
+@resource
+class InstanceGpuModel:
+    """Model and number of the instance's GPUs."""
+
+    model: str
+    slug: str
+    count: int
+
+
+@resource
+class InstanceGpu:
+    """A GPU that is leased to the instance now."""
+
+    uuid: str
+    model: str
+
+
+@resource
+class InstanceFailure:
+    """Why the instance failed."""
+
+    code: str
+    detail: str
+    message: Annotated[dict[str, Any] | None, MessageOut]
+    fault_of: Annotated[str, OneOf(["renter", "host", "platform", "nobody"])]
+
+
+@resource
+class InstanceOut:
+    """An instance."""
+
+    id: str
+    name: str
+    state: str
+    desired: str
+    actions: Annotated[list[str], "What can be asked for now"]
+    progress: str
+    progress_message: Annotated[dict[str, Any] | None, MessageOut]
+    host: InstanceHost
+    offer: str
+    gpu: InstanceGpuModel
+    gpus: list[InstanceGpu]
+    cpu_cores: float
+    ram_gb: float
+    image: str
+    data_disk_gb: int
+    system_disk_gb: Annotated[int | None, "Hard limit of the root beside the image; null: its host has none"]
+    billing: InstanceBilling
+    access: InstanceAccess
+    reachable: Annotated[bool, "false while its host does not report"]
+    health: Annotated[str, "ok, unreachable, overdue, failed or gone"]
+    failure: InstanceFailure | None
+    without_gpu: Annotated[bool, "true: the present run is one without GPUs"]
+    reimage: InstanceReimage | None
+    setback: InstanceSetback | None
+    release_at: Annotated[datetime | None, "Until then the data of a stopped instance is kept"]
+    retention: Retention | None
+    locked: bool
+    schedule: Schedule
+    idle_stop: Annotated[dict[str, Any] | None, IdleStop]
+    line: PlaceInLine | None
+    created_at: datetime
+    started_at: datetime | None
+    stopped_at: datetime | None
+    released_at: datetime | None
+
+
+@resource
+class EventOut:
+    """An event of an instance."""
+
+    kind: str
+    from_state: str | None
+    to_state: str | None
+    detail: str
+    message: Annotated[dict[str, Any] | None, MessageOut]
+    actor: str
+    at: datetime
+
+
+@resource
+class ChargeOut:
+    """One charge."""
+
+    at: datetime
+    what: str
+    source_kind: Annotated[str, "instance (its GPUs), disk, hold (GPUs kept while stopped) or term"]
+    period_from: datetime | None
+    period_to: datetime | None
+    seconds: float | None
+    hourly_rate: Annotated[str | None, "null where it is priced by the day, or paid at once"]
+    rate: str | None
+    per: Annotated[str | None, "hour or day"]
+    amount: str
+
+
+@resource
+class UsageOut(InstanceBilling):
+    """What the instance has cost."""
+
+    settled: str
+    accrued: str
+    given_back: str
+    seconds: int
+    lines: list[ChargeOut]
+
+
+_MIB_PER_GIB = 1024
+INSTANCE_PREFIX, QUOTE_PREFIX, OFFER_PREFIX, HOST_PREFIX = "inst", "quot", "offr", "host"
+
+
+def instance_resource(instance: Instance, bill: Bill, now: datetime, *, opens: bool) -> InstanceOut:
+    """Return an instance; host, offer and image must be loaded.
+
+    What opens it is included only with `opens`.
+    """
+    model = by_slug(instance.offer.gpu_model)
+    held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_let_go)
+    holds = held and not instance.cpu_only
+    return InstanceOut(
+        id=public_id(INSTANCE_PREFIX, instance.pk),
+        name=instance.name,
+        state=instance.state,
+        desired=instance.desired,
+        actions=instance.actions,
+        progress=english(instance.progress_message) or instance.progress,
+        progress_message=stored(instance.progress_message),
+        host=_host(instance),
+        offer=public_id(OFFER_PREFIX, instance.offer_id),
+        gpu=InstanceGpuModel(model=model.name, slug=model.slug, count=instance.gpu_count),
+        gpus=[InstanceGpu(uuid=uuid, model=model.name) for uuid in instance.gpu_uuids] if holds else [],
+        cpu_cores=instance.present_cpu_millis / 1000,
+        ram_gb=round(instance.present_ram_mb / _MIB_PER_GIB, 1),
+        image=instance.image.slug,
+        data_disk_gb=instance.data_disk_gb,
+        system_disk_gb=instance.system_disk_gb if instance.offer.system_disk_gb else None,
+        billing=billing_resource(instance, bill),
+        access=access_resource(instance, opens=opens),
+        reachable=is_reachable(instance, now),
+        health=health_of(instance, now),
+        failure=_failure(instance),
+        without_gpu=instance.runs_without_gpus,
+        reimage=reimage_resource(instance),
+        setback=setback_resource(instance),
+        release_at=instance.release_at,
+        retention=retention_resource(instance),
+        locked=instance.locked,
+        schedule=schedule_resource(instance, now),
+        idle_stop=idle_stop_resource(instance),
+        line=queue_place_resource(bill.place),
+        created_at=instance.created_at,
+        started_at=instance.started_at,
+        stopped_at=instance.stopped_at,
+        released_at=instance.released_at,
+    )
+
+
+def health_of(instance: Instance, now: datetime) -> str:
+    """Return the instance's health.
+
+    It is `ok`, `unreachable` (its host is silent), `overdue` (the present step takes too long), `failed` or `gone`.
+    """
+    if instance.state in (InstanceState.FAILED, InstanceState.GONE):
+        return str(instance.state)
+    if not is_reachable(instance, now):
+        return "unreachable"
+    return "overdue" if instance.deadline is not None and instance.deadline <= now else "ok"
+
+
+def quote_resource(quote: Quote) -> QuoteOut:
+    return QuoteOut(
+        id=public_id(QUOTE_PREFIX, quote.pk),
+        offer=public_id(OFFER_PREFIX, quote.offer_id),
+        gpu_count=quote.gpu_count,
+        billing_mode=quote.billing_mode,
+        image=quote.image.slug,
+        data_disk_gb=quote.data_disk_gb,
+        system_disk_gb=quote.system_disk_gb or None,
+        hours=quote.hours,
+        term=quote.term or None,
+        payment=quote.payment or None,
+        max_price=money_or_none(quote.max_price_micros),
+        lines=quote.lines,
+        due_now=format_money(quote.due_now_micros),
+        hourly_rate=format_money(quote.rate_micros_per_hour),
+        projected_total=format_money(quote.projected_micros),
+        commitment_total=money_or_none(quote.committed_micros),
+        deposit=format_money(quote.deposit_micros),
+        pays_host=what_pays_host(payer_id=quote.renter_id, owner_id=quote.offer.host.owner_id),
+        instance=public_id(INSTANCE_PREFIX, quote.for_instance_id) if quote.for_instance_id else None,
+        signature=quote_signature(quote),
+        created_at=quote.created_at,
+        expires_at=quote.expires_at,
+        used_at=quote.used_at,
+    )
+
+
+def event_resource(event: InstanceEvent) -> EventOut:
+    return EventOut(
+        kind=event.kind,
+        from_state=event.from_state or None,
+        to_state=event.to_state or None,
+        **told(event.message, event.detail),
+        actor=event.actor,
+        at=event.at,
+    )
+
+
+def usage_resource(instance: Instance, bill: Bill, lines: Sequence[StatementLine]) -> UsageOut:
+    """Return the costs of an instance: charges by the hour, and what has accrued since the last one."""
+    cost = bill.cost
+    return UsageOut(
+        **vars(billing_resource(instance, bill)),
+        settled=format_money(cost.settled_micros),
+        accrued=format_money(cost.accrued_micros),
+        given_back=format_money(cost.credited_micros),
+        seconds=cost.seconds,
+        lines=[_charge(line) for line in lines],
+    )
+
+
+def _charge(line: StatementLine) -> ChargeOut:
+    return ChargeOut(
+        at=line.at,
+        what=line.what,
+        source_kind=line.source_kind,
+        period_from=line.period_from,
+        period_to=line.period_to,
+        seconds=line.seconds,
+        hourly_rate=money_or_none(line.rate_micros_per_hour),
+        rate=money_or_none(line.rate_micros),
+        per=line.unit or None,
+        amount=format_money(line.amount_micros),
+    )
+
+
+def _host(instance: Instance) -> InstanceHost:
+    host = instance.host
+    return InstanceHost(
+        id=public_id(HOST_PREFIX, host.pk),
+        name=host.name,
+        region=host.region,
+        verified=host.verified,
+        runtime=host.runtime,
+        simulated=host.simulated,
+    )
+
+
+def _failure(instance: Instance) -> InstanceFailure | None:
+    if not instance.failure_code:
+        return None
+    return InstanceFailure(
+        code=instance.failure_code, **told(instance.failure_message, instance.failure_detail), fault_of=instance.fault_of
+    )
