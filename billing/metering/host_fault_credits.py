@@ -58,15 +58,7 @@ def credit_source(
     return credit_run(sources=[(source_kind, source_id)], key=key, since=since, until=until, reason=reason, actor=actor)
 
 
-def credit_run(
-    *,
-    sources: Sequence[SourceKey],
-    key: str,
-    since: datetime,
-    until: datetime,
-    reason: str,
-    actor: str,
-) -> int:
+def credit_run(*, sources: Sequence[SourceKey], key: str, since: datetime, until: datetime, reason: str, actor: str) -> int:
     """Credit what the last CREDITED_SPAN of a run from `since` to `until` was charged; return the micro-units.
 
     The run may have been charged to several of `sources`, as one whose billing mode was changed: each is credited with

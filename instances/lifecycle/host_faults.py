@@ -11,7 +11,7 @@ from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.core.money_messages import Refunded
 from instances.core.selectors import all_terms_of
 from instances.core.transitions import SYSTEM, record_event
-from instances.metering.term_pricing import is_prepaid
+from instances.metering.reserved_terms import is_prepaid
 from instances.models import Instance
 from instances.states import FaultOf, InstanceState, TermState
 from marketplace.reliability.events import record_failed_start, record_host_fault, record_start

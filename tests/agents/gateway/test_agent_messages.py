@@ -90,7 +90,8 @@ def renter(alice: User) -> Client:
 def tell(agent: Agent, instance: Instance, **said: Any) -> Message | None:
     agent.sync(report(instances=[ObservedInstance(instance.pk.hex, 1, "pulling", instance.gpu_uuids, **said)]))
     instance.refresh_from_db()
-    return instance.progress_message
+    message: Message | None = instance.progress_message
+    return message
 
 
 @pytest.mark.django_db

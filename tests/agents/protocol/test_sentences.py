@@ -6,7 +6,7 @@ from agents.protocol.codec import decode, encode
 from agents.protocol.messages import ObservedOperation
 from agents.protocol.sentences import CUT_OFF, LOADING_IMAGE, SENTENCES, Said, say
 
-PARAMS = {
+PARAMS: dict[str, dict[str, object]] = {
     LOADING_IMAGE: {"done": 43, "total": 210, "ready": 3, "layers": 7},
     CUT_OFF: {"why": "timed out"},
 }

@@ -48,7 +48,7 @@ def only(host: FakeHost, row: ObservedRow) -> FakeReport:
 
 def seen(instance: Instance, phase: str, generation: int | None = None, **columns: object) -> ObservedRow:
     chosen = instance.run_generation if generation is None else generation
-    return ObservedRow(id=instance.pk, generation=chosen, phase=phase, **worded(columns))  # type: ignore[arg-type]
+    return ObservedRow(id=instance.pk, generation=chosen, phase=phase, **worded(columns))
 
 
 # -- the pure rule

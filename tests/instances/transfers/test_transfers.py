@@ -54,7 +54,7 @@ def copying(host: FakeHost, kind: str) -> Operation:
 
 def tell(operation: Operation, phase: str = "done", **seen: object) -> None:
     """What the host's agent reports of it."""
-    row = OperationRow(operation.pk, phase, **worded(seen))  # type: ignore[arg-type]  # its fields by name
+    row = OperationRow(operation.pk, phase, **worded(seen))
     record_operations(host_id=operation.host_id, rows=[row], at=clock.now())
     conclude_operations()
 

@@ -25,6 +25,7 @@ from agents.daemon.reconciler.jobs import Busy, Job
 from agents.daemon.reconciler.plan import Action, Kind
 from agents.protocol.codes import FAILURES
 from agents.protocol.messages import DesiredInstance
+from agents.protocol.sentences import say
 
 ID = "a" * 32
 WANTED = DesiredInstance(ID, 1, 1, "running", "i", gpu_uuids=["GPU-1"], data_disk_gb=1, ports=[(22, 40000)])
@@ -45,7 +46,7 @@ class Engine(SimulatedRuntime):
         return self.images
 
     def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
-        pull.said("half of it", ())
+        pull.said(say("receiving"), ())
         self.pull(cancelled)
 
     def create(self, order: ContainerOrder) -> str:
