@@ -8,7 +8,7 @@ from accounts.models import EndedCredential, User
 from accounts.selectors import access_credential
 from common import clock
 from common.db.transactions import use_case
-from common.revocation import forget_ended, tell_ended, tell_ended_now
+from common.revocation import delete_ended, publish_ended, publish_ended_now
 
 
 def end_credentials(names: Iterable[str]) -> None:
@@ -16,7 +16,7 @@ def end_credentials(names: Iterable[str]) -> None:
     until = clock.now() + TICKETS_LAST
     rows = [EndedCredential(name=name, until=until) for name in names]
     EndedCredential.objects.bulk_create(rows, ignore_conflicts=True)
-    tell_ended({row.name: int(until.timestamp()) for row in rows})
+    publish_ended({row.name: int(until.timestamp()) for row in rows})
 
 
 def end_access(*, user: User) -> User:
@@ -31,7 +31,7 @@ def end_access(*, user: User) -> User:
     return user
 
 
-def tell_all_ended(*, now: datetime) -> int:
+def republish_ended_credentials(*, now: datetime) -> int:
     """Write all ended credentials to Redis again, which may have lost some, and delete expired ones.
 
     Returns how many are left.
@@ -39,6 +39,6 @@ def tell_all_ended(*, now: datetime) -> int:
     with use_case():
         EndedCredential.objects.filter(until__lte=now).delete()
     left = {name: int(until.timestamp()) for name, until in EndedCredential.objects.values_list("name", "until")}
-    tell_ended_now(left)
-    forget_ended(before=int(now.timestamp()))
+    publish_ended_now(left)
+    delete_ended(before=int(now.timestamp()))
     return len(left)

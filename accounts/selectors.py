@@ -82,7 +82,7 @@ def access_credential(user: User) -> str:
     return f"u:{user.pk.hex}:{user.access_version}"
 
 
-def bonds_of(user: User) -> list[str]:
+def ticket_credentials_of(user: User) -> list[str]:
     """Return the credentials that a ticket depends on: the account's version, and the session or token."""
     asked = origin().credential
     return [access_credential(user), *([asked] if asked else [])]
@@ -203,7 +203,7 @@ def joined_member(team_id: UUID, user_id: UUID) -> Membership:
     return member
 
 
-def seen_member(owner: User, user_id: UUID) -> User:
+def owned_team_member(owner: User, user_id: UUID) -> User:
     """Return a member of a team that the user owns.
 
     Raises:
@@ -216,7 +216,7 @@ def seen_member(owner: User, user_id: UUID) -> User:
     return member
 
 
-def seen_members(owner: User) -> QuerySet[User]:
+def owned_team_members(owner: User) -> QuerySet[User]:
     """Return all other members of the teams that the user owns."""
     owned = Membership.objects.filter(user=owner, role=Membership.Role.OWNER).values("team")
     return User.objects.filter(memberships__team__in=owned).exclude(pk=owner.pk).distinct().order_by("email")

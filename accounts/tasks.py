@@ -17,12 +17,12 @@ def send_webhooks() -> None:
 
 @shared_task(name="accounts.drop_old_webhook_events")
 def drop_old_webhook_events() -> None:
-    sending.drop_old_webhook_events(now=clock.now())
+    sending.delete_old_webhook_events(now=clock.now())
 
 
 @shared_task(name="accounts.drop_old_invitation_mails")
 def drop_old_invitation_mails() -> None:
-    invitations.drop_old_invitation_mails(now=clock.now())
+    invitations.delete_old_invitation_mails(now=clock.now())
 
 
 @shared_task(name="accounts.send_mails", time_limit=MAIL_TASK_S)
@@ -32,9 +32,9 @@ def send_mails() -> None:
 
 @shared_task(name="accounts.drop_old_mails")
 def drop_old_mails() -> None:
-    outbox.drop_old_mails(now=clock.now())
+    outbox.delete_old_mails(now=clock.now())
 
 
 @shared_task(name="accounts.tell_all_ended")
 def tell_all_ended() -> None:
-    end_access.tell_all_ended(now=clock.now())
+    end_access.republish_ended_credentials(now=clock.now())

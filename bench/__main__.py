@@ -2,7 +2,7 @@
 
 import sys
 
-from bench.frame import NotHere, line_of, measure
+from bench.frame import NotMeasurableHere, line_of, measure
 from bench.rows import ROWS
 
 
@@ -15,7 +15,7 @@ def main(names: list[str]) -> int:
     for row in [known[name] for name in names] or ROWS:
         try:
             result = measure(row)
-        except NotHere as absence:
+        except NotMeasurableHere as absence:
             print(f"{row.name:16} not measured: {absence}", flush=True)
             continue
         print(line_of(result), flush=True)

@@ -21,7 +21,7 @@ PAUSE_S = 1.0
 FASTEST = Path(__file__).parents[1] / ".berth" / "bench-loop-ms"
 
 
-class NotHere(Exception):
+class NotMeasurableHere(Exception):
     """This machine lacks what the row needs; the text says what."""
 
 
@@ -92,7 +92,7 @@ def measure(row: Row) -> Result:
     """Measure a row.
 
     Raises:
-        NotHere: This machine lacks what the row needs.
+        NotMeasurableHere: This machine lacks what the row needs.
     """
     with row.measuring() as once:
         calibrations, samples = [], []

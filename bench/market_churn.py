@@ -34,7 +34,7 @@ _MAX_AGE_S: Final = WEB_MARKET_AGE_MS / 1_000
 _WRITTEN_S: Final = MEASURED_S + 4  # marks wait for _MAX_AGE_S each, and the last pages of the measurement overlap
 _BEHIND: Final = 0.97  # a writer slower than this share of its rate measures something else
 # Undo earlier marks; draw a new order of the changes for each run, and store what the offers were before.
-_TURNS: Final = """
+_SETUP: Final = """
 UPDATE marketplace_offer SET price_micros = 1000000 WHERE price_micros < 100000;
 DROP TABLE IF EXISTS bench_turn, bench_beside;
 CREATE TABLE bench_turn AS
@@ -64,7 +64,7 @@ def churn(offers: int) -> Iterator[Callable[[], Sample]]:
     with market_of(offers, indexes=()) as market:
 
         def once() -> Sample:
-            for statement in filter(str.strip, _TURNS.split(";")):
+            for statement in filter(str.strip, _SETUP.split(";")):
                 _rows(market, statement)
             calm = market.moments()
             aside = _Writer(market, "bench_beside")
@@ -72,7 +72,7 @@ def churn(offers: int) -> Iterator[Callable[[], Sample]]:
             aside.ended()
             writer = _Writer(market, "marketplace_offer")
             busy = _while_written(market)
-            seen = [_mark(market, offers, number) for number in range(1, MARKS + 1)]
+            seen = [_time_to_visible(market, offers, number) for number in range(1, MARKS + 1)]
             changes = writer.ended()
             sleep(_MAX_AGE_S)
             _compare(market, offers, changes)
@@ -122,7 +122,7 @@ def _while_written(market: Market) -> Figures:
     return Figures.middle(rounds)
 
 
-def _mark(market: Market, offers: int, price: int) -> float:
+def _time_to_visible(market: Market, offers: int, price: int) -> float:
     """Return the milliseconds from a commit to the first page that shows it.
 
     Raises:

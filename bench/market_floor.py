@@ -21,11 +21,11 @@ from bench.market_mixes import PAGE, PASSES, Mix, mixes  # noqa: E402
 from common import clock  # noqa: E402
 from marketplace.gpu_catalogue.catalogue import by_slug  # noqa: E402
 from marketplace.pricing.offer_requirements import NO_IMAGE  # noqa: E402
-from marketplace.search.index.executor import Search  # noqa: E402
+from marketplace.search.index.executor import SearchExecution  # noqa: E402
 from marketplace.search.index.facets import facets_of  # noqa: E402
 from marketplace.search.index.pagination import page_of  # noqa: E402
-from marketplace.search.index.snapshot import searching  # noqa: E402
-from marketplace.web.search.language.query_string import read_params  # noqa: E402
+from marketplace.search.index.snapshot import open_snapshot  # noqa: E402
+from marketplace.web.search.language.query_string import parse_params  # noqa: E402
 
 _TWO_STEPS: Final = """
 SELECT o.id, o.host_id, o.host_name, o.gpu_model, o.region, o.price_micros, o.gpu_free, o.gpu_total, o.vram_mb, o.cuda,
@@ -60,7 +60,7 @@ def sql_pages(cursor: Any, asked: Sequence[Mix]) -> Figures:
     return timed(asked, page)
 
 
-class Bare:
+class NumpyBaseline:
     """Live offers in price order, with one array per column: page, total and facets, nothing else.
 
     `counts` is the least that could be called facets: five counts. `answer` computes the same as the market: twelve
@@ -80,9 +80,9 @@ class Bare:
         }
         self.size = len(self.codes["verified"])
         self.facets = {name: (name, codes, len(self.words[name])) for name, codes in self.codes.items()}
-        self.facets |= {name: (name, *coded(columns[name])) for name in _MORE}
+        self.facets |= {name: (name, *encode(columns[name])) for name in _MORE}
         for name in ("series", "architecture"):
-            self.facets[name] = ("", *coded([getattr(by_slug(slug), name) for slug in columns["gpu_model"]]))
+            self.facets[name] = ("", *encode([getattr(by_slug(slug), name) for slug in columns["gpu_model"]]))
         free = np.minimum(self.numbers["gpu_free"], _GPUS_AT_MOST).astype(np.uint8)
         self.facets["count"] = ("gpu_free", free, _GPUS_AT_MOST + 1)
 
@@ -127,7 +127,7 @@ class Bare:
         return within
 
 
-def coded(values: Sequence[Any]) -> tuple[NDArray[np.uint8], int]:
+def encode(values: Sequence[Any]) -> tuple[NDArray[np.uint8], int]:
     """Return each value's index among the distinct ones, and their number."""
     words, places = np.unique(np.array(values), return_inverse=True)
     return places.astype(np.uint8), len(words)
@@ -147,11 +147,11 @@ def timed(asked: Sequence[Mix], work: Callable[[Mix], object], passes: int = PAS
 
 def searches(asked: Sequence[Mix]) -> Figures:
     """Measure the market's own search on an up-to-date copy: page, total and twelve facets."""
-    queries = {mix.address: read_params(QueryDict(mix.address), image_needs=lambda _image: NO_IMAGE) for mix in asked}
+    queries = {mix.address: parse_params(QueryDict(mix.address), image_needs=lambda _image: NO_IMAGE) for mix in asked}
 
     def search(mix: Mix) -> None:
-        with searching() as store:
-            found = Search(store, queries[mix.address], clock.now())
+        with open_snapshot() as store:
+            found = SearchExecution(store, queries[mix.address], clock.now())
             page_of(found)
             facets_of(found)
 
@@ -165,7 +165,7 @@ if __name__ == "__main__":
         if "sql" in sys.argv:
             found["sql"] = sql_pages(cursor, mixes())
         if "columns" in sys.argv:
-            bare = Bare(cursor)
+            bare = NumpyBaseline(cursor)
             timed(mixes(), bare.answer, passes=1)
             found["counts"], found["bare"] = timed(mixes(), bare.counts), timed(mixes(), bare.answer)
             found["ours"] = searches(mixes())

@@ -18,7 +18,7 @@ django.setup()
 from django.db import connection, transaction  # noqa: E402  (Django must be set up first)
 
 from bench.meter_loop import settle_each  # noqa: E402
-from bench.meter_seed import DEPLETE, FLOOR, HOURS, SEED, TABLES, WALLED_FLOOR, WALLS  # noqa: E402
+from bench.meter_seed import DEPLETE, FLOOR, GUARDED_FLOOR, GUARDED_TABLES, HOURS, SEED, TABLES  # noqa: E402
 from billing.audit.selectors import ledger_findings  # noqa: E402
 from billing.constants import INSTANCE_SOURCE  # noqa: E402
 from billing.metering.costs import exhausted_sources  # noqa: E402
@@ -91,12 +91,12 @@ def floor(statement: str, now: datetime) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '256MB'")
         if statement == FLOOR:
-            for table in WALLS:
+            for table in GUARDED_TABLES:
                 cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         cursor.execute(statement, {"now": now})
         if statement == FLOOR:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # a table with deferred checks cannot be altered
-            for table in WALLS:
+            for table in GUARDED_TABLES:
                 cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
@@ -106,7 +106,7 @@ def close() -> dict[str, Any]:
     works: dict[str, Callable[[datetime], Any]] = {
         "ours": lambda now: settle_meters(now=now),
         "floor": partial(floor, FLOOR),
-        "walled": partial(floor, WALLED_FLOOR),
+        "walled": partial(floor, GUARDED_FLOOR),
     }
     names = list(works)
     turn = begun % len(names)

@@ -116,8 +116,8 @@ _ADVANCED: Final = """advanced AS (
     UPDATE billing_meter meter SET settled_until = period_to FROM line WHERE meter.id = line.id
 ), """
 FLOOR: Final = _HOUR_BY_HAND.format(advanced=_ADVANCED)
-WALLED_FLOOR: Final = _HOUR_BY_HAND.format(advanced="")
-WALLS: Final = ("billing_entry", "billing_usage", "billing_meter")
+GUARDED_FLOOR: Final = _HOUR_BY_HAND.format(advanced="")
+GUARDED_TABLES: Final = ("billing_entry", "billing_usage", "billing_meter")
 
 # Ten wallets that have only what pays 40 minutes of each of their meters since its last whole hour, while the meters
 # are proven for 10 minutes more. All else that the wallets had goes to another renter.

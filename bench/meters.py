@@ -22,7 +22,7 @@ _MEMORY = {"shared_buffers": "'4GB'", "max_wal_size": "'8GB'"}
 _AUDITED = 100_000  # meters up to which the whole ledger is audited after a row
 
 
-class Books:
+class MeterDatabases:
     """A PostgreSQL of its own with a database for each number of running meters."""
 
     def __init__(self, folder: Path) -> None:
@@ -59,10 +59,10 @@ class Books:
 
 
 @contextmanager
-def books_of(*sizes: int) -> Iterator[Books]:
+def meter_databases(*sizes: int) -> Iterator[MeterDatabases]:
     folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
-    books = Books(folder)
+    books = MeterDatabases(folder)
     try:
         for meters in sizes:
             books.seed(meters)
@@ -77,7 +77,7 @@ def close_out(meters: int, smaller: int | None = None) -> Iterator[Callable[[], 
 
     With `smaller`, the note "exponent" tells how the time grows from that number of meters.
     """
-    with books_of(*(size for size in (smaller, meters) if size)) as books:
+    with meter_databases(*(size for size in (smaller, meters) if size)) as books:
 
         def once() -> Sample:
             found = books.step(meters, "close")
@@ -103,7 +103,7 @@ def close_out(meters: int, smaller: int | None = None) -> Iterator[Callable[[], 
 @contextmanager
 def depleted(meters: int, smaller: int) -> Iterator[Callable[[], Sample]]:
     """Exhaust ten wallets among many running meters; floor: the same among fewer."""
-    with books_of(smaller, meters) as books:
+    with meter_databases(smaller, meters) as books:
 
         def once() -> Sample:
             floor, found = books.step(smaller, "deplete"), books.step(meters, "deplete")

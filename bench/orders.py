@@ -37,7 +37,7 @@ ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
 """
 
 
-def rents(offer: str, count: int) -> list[float]:
+def time_rents(offer: str, count: int) -> list[float]:
     """Return the milliseconds of each order; the quotes are made before."""
     renter = User.objects.get(email="alice@example.com")
     offer_id = parse_public_id("offr", offer)
@@ -50,7 +50,7 @@ def rents(offer: str, count: int) -> list[float]:
     return times
 
 
-def bare_rents(count: int) -> list[float]:
+def time_bare_rents(count: int) -> list[float]:
     """Return the milliseconds of each order in plain SQL.
 
     An order locks and charges the wallet, chooses and leases a GPU, counts the offer, and writes hold and instance.
@@ -62,13 +62,13 @@ def bare_rents(count: int) -> list[float]:
     for _ in range(count):
         began = time.perf_counter()
         with connection, connection.cursor() as cursor:
-            _bare_rent(cursor)
+            _rent_in_sql(cursor)
         times.append((time.perf_counter() - began) * 1_000)
     connection.close()
     return times
 
 
-def _bare_rent(cursor: Any) -> None:
+def _rent_in_sql(cursor: Any) -> None:
     holder = str(uuid.uuid4())
     cursor.execute("SELECT balance, held FROM bare_wallet WHERE id = 1 FOR NO KEY UPDATE")
     cursor.execute("UPDATE bare_wallet SET held = held + 1 WHERE id = 1")
@@ -82,5 +82,5 @@ def _bare_rent(cursor: Any) -> None:
 
 
 if __name__ == "__main__":
-    bare, ours = bare_rents(int(sys.argv[2])), rents(sys.argv[1], int(sys.argv[2]))
+    bare, ours = time_bare_rents(int(sys.argv[2])), time_rents(sys.argv[1], int(sys.argv[2]))
     print(json.dumps({"ms": statistics.median(ours), "bare_ms": statistics.median(bare)}))

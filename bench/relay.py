@@ -62,14 +62,14 @@ class WaitingAgent:
 
     async def connect(self) -> None:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=2_048)
-        self._ask()
-        self.task = asyncio.create_task(self._follow())
+        self._send_request()
+        self.task = asyncio.create_task(self._receive_answers())
 
-    def _ask(self) -> None:
+    def _send_request(self) -> None:
         path = f"/agent/v1/wait?since={self.version}&ticket={self._ticket}"
         self._writer.write(f"GET {path} HTTP/1.1\r\nHost: relay\r\n\r\n".encode())
 
-    async def _follow(self) -> None:
+    async def _receive_answers(self) -> None:
         while True:
             head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
             length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
@@ -77,7 +77,7 @@ class WaitingAgent:
             if version != self.version:
                 self.version, self.woken_at = version, time.perf_counter()
                 self.changed.set()
-            self._ask()
+            self._send_request()
 
 
 async def measure(port: int, redis_url: str, relay_pid: int, count: int, wakes: int) -> Figures:

@@ -21,7 +21,7 @@ from docker.errors import DockerException
 from docker.types import LogConfig
 
 from agents.daemon.docker_engine.container_spec import CAPABILITIES
-from bench.frame import NotHere, Sample
+from bench.frame import NotMeasurableHere, Sample
 from common.ids import new_uuid
 from tests.stack.harness import Stack
 from tests.stack.renting import offer_of, quote, wait_for_state
@@ -55,7 +55,7 @@ def simulated_starts() -> Iterator[Callable[[], Sample]]:
 
             def once() -> Sample:
                 starts = [_start_once(client, offer, "berth-base", 0) for _ in range(SIMULATED_ORDERS)]
-                lean = _Lean(stack.url, {})  # the server closes connections that idle between two samples
+                lean = _PersistentConnection(stack.url, {})  # the server closes connections that idle between two samples
                 lean.ask("GET", "/healthz")
                 bare = [_timed(lambda: lean.ask("GET", "/healthz")) * BARE_REQUESTS for _ in range(SIMULATED_ORDERS)]
                 lean.close()
@@ -91,16 +91,16 @@ def docker_starts() -> Iterator[Callable[[], Sample]]:
 
 def _engine() -> Any:
     if os.geteuid() != 0:
-        raise NotHere("only root can mount data disks")
+        raise NotMeasurableHere("only root can mount data disks")
     try:
         engine = docker.from_env(version="auto")
         engine.images.get(IMAGE)
     except DockerException as error:
-        raise NotHere(f"no container engine with the image {IMAGE}: {error}") from error
+        raise NotMeasurableHere(f"no container engine with the image {IMAGE}: {error}") from error
     return engine
 
 
-class _Lean:
+class _PersistentConnection:
     """A persistent HTTP connection without a client library, as httpx takes 0.6 to 0.9 ms per request."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
@@ -125,7 +125,10 @@ def _start_once(client: httpx.Client, offer: dict[str, Any], image: str, disk_gb
     """Order, wait until running, release; return the milliseconds as seen here, and by the server's times."""
     order = {"quote_id": quote(client, offer, data_disk_gb=disk_gb, image=image)["id"], "name": "bench", "ssh_key_ids": []}
     wait_url = client.get("/api/v1/live").raise_for_status().json()["wait_url"]
-    web, relay = _Lean(str(client.base_url), {"Authorization": client.headers["Authorization"]}), _Lean(wait_url, {})
+    web, relay = (
+        _PersistentConnection(str(client.base_url), {"Authorization": client.headers["Authorization"]}),
+        _PersistentConnection(wait_url, {}),
+    )
     version = relay.ask("GET", f"{wait_url}&since=0")["version"]
     web.ask("GET", "/healthz")  # opens both connections
     began = time.perf_counter()

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
-from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, panel_user, staff_panel
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.staff_credit.services import request_grant
 from billing.web.invoices import admin as invoices_admin  # noqa: F401
@@ -67,7 +67,7 @@ class WalletAdmin(ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: Wallet, form: WalletForm, change: bool) -> None:
         amount = form.cleaned_data.get("amount")
         if amount and obj.owner_id:
-            staff = signed_in(request)
+            staff = panel_user(request)
             grant = request_grant(
                 owner_id=obj.owner_id,
                 amount_micros=parse_money(f"{amount:f}"),

@@ -16,5 +16,5 @@ class BillingConfig(AppConfig):
         """Register the currency check and signal handler by import path, as no models exist at import time."""
         register(import_string("billing.checks.check_currency"), Tags.database)
         post_migrate.connect(
-            import_string("billing.ledger.currency.note_currency"), sender=self, dispatch_uid="billing.note_currency"
+            import_string("billing.ledger.currency.record_currency"), sender=self, dispatch_uid="billing.note_currency"
         )

@@ -52,12 +52,12 @@ def apply_stripe_events() -> None:
 
 @shared_task(name="billing.look_at_payment")
 def look_at_payment(payment_id: str) -> None:
-    payments.look_at_payment(payment_id=UUID(hex=payment_id))
+    payments.check_payment(payment_id=UUID(hex=payment_id))
 
 
 @shared_task(name="billing.attend_payments")
 def attend_payments() -> None:
-    payments.attend_payments()
+    payments.check_pending_payments()
 
 
 @shared_task(name="billing.send_refund")
@@ -77,7 +77,7 @@ def top_up_low_wallets() -> None:
 
 @shared_task(name="billing.tell_auto_failures")
 def tell_auto_failures() -> None:
-    auto_top_up.tell_auto_failures(now=clock.now())
+    auto_top_up.mail_auto_failures(now=clock.now())
 
 
 @shared_task(name="billing.run_reconciliation", time_limit=3600)
@@ -108,4 +108,4 @@ def seal_ledger() -> None:
 
 @shared_task(name="billing.follow_debts")
 def follow_debts() -> None:
-    services.follow_debts()
+    services.collect_debts()

@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LOOPBACK_NAME: Final = "localhost"
 
 
-def read_address(text: str, *, field: str = "address") -> str:
+def parse_address(text: str, *, field: str = "address") -> str:
     """Return the address in its canonical form: lower case, ASCII form of the name, IPv6 without brackets.
 
     Private addresses are allowed: the market of a single laboratory uses them. Loopback is allowed only where the
@@ -39,10 +39,10 @@ def read_address(text: str, *, field: str = "address") -> str:
     return found
 
 
-def shown_address(text: str) -> str:
+def displayable_address(text: str) -> str:
     """Return the canonical form of a stored address, or an empty text if it must not be shown."""
     try:
-        return read_address(text)
+        return parse_address(text)
     except InvalidInput:
         return ""
 

@@ -77,7 +77,7 @@ def new_folder(parent: Path, name: str) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NoBackup(f"{parent} is full: free some room, or name another folder.") from error
         if isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            raise _taken(parent / name) from error
+            raise _is_taken(parent / name) from error
         raise
 
 
@@ -91,15 +91,15 @@ def _make_parent(parent: Path) -> None:
 def _new_draft(parent: Path, name: str) -> Path:
     draft = parent / _DRAFT.format(name)
     if (parent / name).exists():
-        raise _taken(parent / name)
+        raise _is_taken(parent / name)
     try:
         draft.mkdir(mode=0o700)
     except FileExistsError as error:
-        raise _taken(parent / name) from error
+        raise _is_taken(parent / name) from error
     return draft
 
 
-def _taken(path: Path) -> NoBackup:
+def _is_taken(path: Path) -> NoBackup:
     return NoBackup(f"{path} is there already, or another backup makes it just now: try again in a second.")
 
 

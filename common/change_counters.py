@@ -46,29 +46,29 @@ def topic_key(topic: str) -> str:
     return f"wake:{topic}"
 
 
-def slip_channel(topic: str) -> str:
+def early_order_channel(topic: str) -> str:
     return f"slip:{topic}"
 
 
-def touch(*topics: str, slips: Mapping[str, str] = NO_SLIPS) -> None:
+def notify_change(*topics: str, slips: Mapping[str, str] = NO_SLIPS) -> None:
     """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the commit.
 
     A topic's slip reaches those who wait at that moment and is not stored: it is a hint at what the change is.
     """
-    transaction.on_commit(lambda: _touch_now(topics, slips))
+    transaction.on_commit(lambda: _notify_change_now(topics, slips))
 
 
-def _touch_now(topics: tuple[str, ...], slips: Mapping[str, str] = NO_SLIPS) -> None:
+def _notify_change_now(topics: tuple[str, ...], slips: Mapping[str, str] = NO_SLIPS) -> None:
     try:
         pipe = _client().pipeline(transaction=False)
         for topic in topics:
-            pipe.eval(_TOUCH, 1, topic_key(topic), slips.get(topic, ""), slip_channel(topic))
+            pipe.eval(_TOUCH, 1, topic_key(topic), slips.get(topic, ""), early_order_channel(topic))
         pipe.execute()
     except redis.RedisError:
         logger.warning("topics %s not touched: Redis is unreachable; waiters look again by themselves", topics)
 
 
-def end(topic: str, *, at: datetime, over: bool = False) -> None:
+def end_tickets(topic: str, *, at: datetime, over: bool = False) -> None:
     """Make the relay refuse older tickets of this topic and cut their streams, after the commit.
 
     Tickets issued before `at` are refused. With `over`, the topic continues under new tickets. The entry is kept

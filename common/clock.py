@@ -10,6 +10,6 @@ def now() -> datetime:
     return timezone.now()
 
 
-def minute(moment: datetime) -> str:
+def format_minute(moment: datetime) -> str:
     """Return a time for use in sentences, such as "2026-11-22 14:56", in UTC."""
     return f"{moment:%Y-%m-%d %H:%M}"

@@ -46,7 +46,7 @@ _guard = ClockGuard()
 _last: list[tuple[float, str]] = []
 
 
-def clock_trouble() -> str:
+def clock_problem() -> str:
     """Return what is wrong with this process's clock, checked every few seconds; empty if nothing is.
 
     Also empty when the guard is switched off.

@@ -35,14 +35,14 @@ _REFUSALS: Final = {
 }
 
 
-def shows_its_address(text: str) -> None:
+def validate_email_address(text: str) -> None:
     """Validate an address in a form, serializer or model; the error's code says what is wrong."""
     fault = _fault(text)
     if fault:
         raise ValidationError(_REFUSALS[fault], code=fault)
 
 
-def read_email(text: str, *, field: str = "email") -> str:
+def parse_email(text: str, *, field: str = "email") -> str:
     """Return the address in lower case.
 
     Raises:
@@ -60,13 +60,13 @@ class EmailField(forms.EmailField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"max_length": LONGEST, **options})  # the staff panel passes the column's own
-        self.validators = [shows_its_address]  # checks the length too
+        self.validators = [validate_email_address]  # checks the length too
 
 
 class EmailText(serializers.EmailField):
     """Serializer field of an address."""
 
-    default_validators = [shows_its_address]  # noqa: RUF012  (as REST framework declares it)
+    default_validators = [validate_email_address]  # noqa: RUF012  (as REST framework declares it)
 
     def __init__(self, **options: Any) -> None:
         # Without the validator that the plain field adds, so that one fault is reported once, by its own

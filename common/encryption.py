@@ -28,20 +28,20 @@ def derived_key(purpose: str, subject: str) -> bytes:
     return hmac.digest(settings.SECRET_KEY.encode(), f"{purpose}\n{subject}".encode(), hashlib.sha256)
 
 
-class CannotUnseal(Exception):
+class CannotDecrypt(Exception):
     """Raised when the text was encrypted under another SECRET_KEY, or is damaged."""
 
 
-def seal(text: str) -> str:
+def encrypt(text: str) -> str:
     """Encrypt and sign a text under a key derived from SECRET_KEY (Fernet: AES-128-CBC with HMAC-SHA256)."""
     return _fernet().encrypt(text.encode()).decode()
 
 
-def unseal(sealed: str) -> str:
+def decrypt(sealed: str) -> str:
     try:
         return _fernet().decrypt(sealed.encode()).decode()
     except InvalidToken as error:
-        raise CannotUnseal("This was sealed under another key.") from error
+        raise CannotDecrypt("This was sealed under another key.") from error
 
 
 def _fernet() -> Fernet:

@@ -1,6 +1,6 @@
 """Texts by a host (its agent or owner) or a renter, marked as theirs wherever others read them.
 
-A text is marked once, where it arrives (`host_says`), and stored so: pages, mail, logs and the API all show the mark.
+A text is marked once, where it arrives (`mark_host_text`), and stored so: pages, mail, logs and the API all show the mark.
 No text of a host is ever looked up in the catalogue of translations.
 """
 
@@ -28,7 +28,7 @@ _BEGIN, _END = HOST_SAYS.split("%(words)s")
 _SAID: Final = re.compile(f"{re.escape(_BEGIN)}([^“”]*)(?:{re.escape(_END)}|$)")
 
 
-def host_says(text: str) -> str:
+def mark_host_text(text: str) -> str:
     """Return the marked text as it is stored and sent, in the API's English.
 
     A text that contains a mark already is marked again, as the host's.
@@ -55,7 +55,7 @@ def in_english(text: str) -> SafeString:
     return format_html('<span lang="en">{}</span>', text)
 
 
-def host_words_shown(text: str, *, otherwise: Callable[[str], str] = in_english) -> SafeString:
+def render_host_text(text: str, *, otherwise: Callable[[str], str] = in_english) -> SafeString:
     """Return a text for a page in the reader's language, with a host's words quoted.
 
     `otherwise` renders the parts around them.
@@ -65,7 +65,7 @@ def host_words_shown(text: str, *, otherwise: Callable[[str], str] = in_english)
     return mark_safe("".join(conditional_escape(piece) for piece in shown))  # noqa: S308  (each piece is escaped)
 
 
-def host_words_in_mail(text: str) -> str:
+def host_text_in_mail(text: str) -> str:
     """Return a text for mail in the reader's language, with a host's words marked as theirs.
 
     They contain no link.

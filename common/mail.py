@@ -6,7 +6,7 @@ from typing import Final
 
 from django.core import mail
 
-__all__ = ["MAIL_FAULTS", "fault_name", "is_of_one_mail", "name_in_mail", "one_line", "send_mail"]
+__all__ = ["MAIL_FAULTS", "concerns_one_mail", "fault_name", "name_in_mail", "one_line", "send_mail"]
 
 # Errors of sending once headers and body are clean: the server refuses, is not available, or the address is invalid.
 MAIL_FAULTS: Final = (smtplib.SMTPException, OSError, ValueError)
@@ -35,7 +35,7 @@ def send_mail(
     mail.EmailMessage(subject, _encodable(body), sender, list(recipients), headers=headers).send()
 
 
-def is_of_one_mail(fault: Exception) -> bool:
+def concerns_one_mail(fault: Exception) -> bool:
     """Return whether the error concerns only this mail, its address or text: the server may accept others."""
     return isinstance(fault, _OF_ONE_MAIL) and _code_of(fault) != _SERVER_IS_AWAY
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override, pgettext
 
 from common import clock
-from common.host_words import host_words_in_mail, host_words_shown
+from common.host_words import host_text_in_mail, render_host_text
 from common.mail import name_in_mail
 from common.messages import LONGEST_TEXT, English, Message, Micros, Second, stored
 from common.money import format_money, with_sign
@@ -76,10 +76,10 @@ def in_html(message: Message) -> SafeString:
 @register.filter
 def said(message: Message | None, text: str) -> SafeString:
     """On a page: the message; without one, its row's own English text."""
-    return host_words_shown(text) if message is None else in_html(message)
+    return render_host_text(text) if message is None else in_html(message)
 
 
-register.filter("in_english", host_words_shown)
+register.filter("in_english", render_host_text)
 
 
 class _Plain:
@@ -119,7 +119,7 @@ class _Plain:
 
 class _Mail(_Plain):
     def words_of(self, message: Message) -> str:
-        return host_words_in_mail(message.sentence) if isinstance(message, English) else super().words_of(message)
+        return host_text_in_mail(message.sentence) if isinstance(message, English) else super().words_of(message)
 
     def own(self, text: str) -> str:
         return name_in_mail(text, most=_IN_MAIL)
@@ -127,7 +127,7 @@ class _Mail(_Plain):
 
 class _Html(_Plain):
     def words_of(self, message: Message) -> str:
-        return host_words_shown(message.sentence) if isinstance(message, English) else super().words_of(message)
+        return render_host_text(message.sentence) if isinstance(message, English) else super().words_of(message)
 
     def label(self, words: str | Promise) -> str:
         return conditional_escape(str(words))

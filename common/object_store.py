@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from common import clock
-from common.http.outbound import Answer, ask
+from common.http.outbound import OutboundResponse, send_request
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
 _SERVICE: Final = "s3"
@@ -92,7 +92,7 @@ def send(
     query: Sequence[tuple[str, str]] = (),
     body: bytes = b"",
     headers: Mapping[str, str] | None = None,
-) -> Answer:
+) -> OutboundResponse:
     """Send one request for an object of the bucket, or for the bucket itself.
 
     `headers` are sent unsigned.
@@ -119,4 +119,4 @@ def send(
     )
     url = f"{scheme}://{host}{path}" + (f"?{text}" if text else "")
     sent = {**(headers or {}), **signed}
-    return ask(method, url, headers=sent, body=body or None, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES)
+    return send_request(method, url, headers=sent, body=body or None, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES)

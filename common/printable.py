@@ -31,20 +31,20 @@ def is_printable(text: str) -> bool:
     return _FOUND.search(text) is None
 
 
-def printable(text: str) -> None:
+def validate_printable(text: str) -> None:
     """Validate a field of a form, serializer or model."""
     if not is_printable(text):
         raise ValidationError(_REFUSED, code="not_printable")
 
 
-def tidy(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return the text in NFC: two names that look alike are then the same text."""
     return unicodedata.normalize("NFC", text)
 
 
-def shows(text: str) -> None:
+def validate_name(text: str) -> None:
     """Validate a name: printable, and not blank."""
-    printable(text)
+    validate_printable(text)
     if _BLANK.fullmatch(text):
         raise ValidationError(_("Use visible characters."), code="blank")
 
@@ -59,14 +59,14 @@ def check_printable(field: str, text: str) -> None:
         raise _refusal(field)
 
 
-def made_printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Replace each unprintable character by a space, for texts that are stored rather than refused."""
     return _FOUND.sub(" ", text)
 
 
 def cut_printable(text: str, size: int) -> str:
     """Return one printable line of at most `size` characters, for output of other programs."""
-    return tidy(made_printable(text[:size]).strip())[:size]
+    return normalize_text(replace_unprintable(text[:size]).strip())[:size]
 
 
 def printable_log_line(text: str, size: int) -> str:
@@ -97,7 +97,7 @@ class PrintableField(_Text):
     Its table has a `Printable` constraint as well.
     """
 
-    default_validators = [printable]  # noqa: RUF012  (as Django declares it)
+    default_validators = [validate_printable]  # noqa: RUF012  (as Django declares it)
 
     def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
         if isinstance(value, str):

@@ -18,15 +18,15 @@ logger = logging.getLogger(__name__)
 KEY: Final = "ended"  # a sorted set: name → Unix second from which no ticket depends on it any more; also a channel's name
 
 
-def tell_ended(names: Mapping[str, int]) -> None:
+def publish_ended(names: Mapping[str, int]) -> None:
     """Publish ended credentials after the transaction commits.
 
     `names` maps each to the time (Unix seconds) until which tickets could still be shown.
     """
-    transaction.on_commit(lambda: tell_ended_now(names))
+    transaction.on_commit(lambda: publish_ended_now(names))
 
 
-def tell_ended_now(names: Mapping[str, int]) -> None:
+def publish_ended_now(names: Mapping[str, int]) -> None:
     if not names:
         return
     try:
@@ -41,7 +41,7 @@ def tell_ended_now(names: Mapping[str, int]) -> None:
         )
 
 
-def forget_ended(*, before: int) -> None:
+def delete_ended(*, before: int) -> None:
     """Delete entries that no ticket depends on any more."""
     try:
         _client().zremrangebyscore(KEY, "-inf", before)

@@ -23,7 +23,7 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator
         yield writer.writerow(row)
 
 
-def harmless(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return the text, with a leading apostrophe where a spreadsheet would read it as a formula."""
     return f"'{text}" if begins_like_formula(text) else text
 

@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from accounts.web.admin_sites import signed_in
+from accounts.web.admin_sites import panel_user
 from billing.audit.selectors import ledger_findings
 from billing.findings import Finding
 from billing.payouts.earned_intervals import accrued_earnings
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.selectors import payable_of, payouts_to_send
 from common import clock
 from common.money import divide_half_up, format_money
@@ -48,7 +48,7 @@ def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, 
 
 
 def host_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    owner, now = signed_in(request), clock.now()
+    owner, now = panel_user(request), clock.now()
     payable, booked = payable_of(owner_id=owner.pk, now=now), reverse("host_panel:billing_usage_changelist")
     payouts = reverse("host_panel:billing_payout_changelist")
     figures = [
@@ -89,7 +89,7 @@ def _earning_rows(owner_id: UUID, today: date) -> list[list[str]]:
     ]
 
 
-def _balance_note(payable: Payable) -> str:
+def _balance_note(payable: PayableBalance) -> str:
     return _("negative: future earnings cover this first") if payable.owed_micros else _("after the platform fee")
 
 

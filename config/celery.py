@@ -9,7 +9,7 @@ from celery import Celery, Task
 from celery.exceptions import Ignore
 from celery.signals import after_setup_logger, task_success, worker_init
 
-from agents.protocol.log_lines import OneLine
+from agents.protocol.log_lines import OneLineFormatter
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
@@ -34,7 +34,7 @@ app.autodiscover_tasks()
 @after_setup_logger.connect
 def _log_one_line(logger: logging.Logger, format: str, **_kwargs: Any) -> None:
     for handler in logger.handlers:
-        handler.setFormatter(OneLine(format))
+        handler.setFormatter(OneLineFormatter(format))
 
 
 @worker_init.connect
@@ -145,7 +145,7 @@ app.conf.beat_schedule = {
 
 
 @task_success.connect
-def _note_sweep(sender: Any, **_kwargs: Any) -> None:
+def _record_sweep(sender: Any, **_kwargs: Any) -> None:
     """Record a successful run of a sweep; the web alerts staff to those that are late."""
     if sender.name in SWEEPS:
         services = import_module("marketplace.sweep_runs")  # models cannot be imported before the apps are ready

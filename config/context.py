@@ -5,10 +5,10 @@ from django.http import HttpRequest
 
 from common import clock
 from config.constants import EVENT_TICKET_LIFETIME
-from config.page_events import relay_address
+from config.page_events import relay_url_for
 
 
-def site(request: HttpRequest) -> dict[str, object]:
+def site_context(request: HttpRequest) -> dict[str, object]:
     """Return the currency and the user's event stream.
 
     `events_url` is the relay's stream for the signed-in user, valid for `EVENT_TICKET_LIFETIME`; empty without a
@@ -17,5 +17,5 @@ def site(request: HttpRequest) -> dict[str, object]:
     context: dict[str, object] = {"currency": settings.MARKET_CURRENCY, "events_url": ""}
     user = getattr(request, "user", None)
     if user is not None and user.is_authenticated:
-        context["events_url"] = relay_address("events", user=user, expires_at=clock.now() + EVENT_TICKET_LIFETIME)
+        context["events_url"] = relay_url_for("events", user=user, expires_at=clock.now() + EVENT_TICKET_LIFETIME)
     return context

@@ -9,8 +9,8 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DomainError, NotFound
-from common.http.origin import page_named
-from common.http.problems import with_wait
+from common.http.origin import page_from_header
+from common.http.problems import add_retry_after
 from config.constants import PROGRAM_PREFIXES
 from config.failure_messages import FAILURES, UNKNOWN_FAILURE, Fault
 
@@ -314,13 +314,13 @@ class ErrorPageMiddleware:
             return None
         words = fault_of(exception)
         if request.htmx:  # type: ignore[attr-defined] # set by HtmxMiddleware
-            return with_wait(toast(request, words, status=exception.status), exception)
+            return add_retry_after(toast(request, words, status=exception.status), exception)
         if isinstance(exception, NotFound):
             return render(request, "404.html", {"fault": words}, status=404)
         if request.method == "POST":
             messages.error(request, f"{words.title} {words.advice}")
-            return HttpResponseRedirect(_came_from(request), status=303)
-        return with_wait(render(request, "fault.html", {"fault": words}, status=exception.status), exception)
+            return HttpResponseRedirect(_referring_page(request), status=303)
+        return add_retry_after(render(request, "fault.html", {"fault": words}, status=exception.status), exception)
 
 
 def toast(request: HttpRequest, words: Fault, *, status: int) -> HttpResponse:
@@ -330,7 +330,7 @@ def toast(request: HttpRequest, words: Fault, *, status: int) -> HttpResponse:
     return response
 
 
-def _came_from(request: HttpRequest) -> str:
+def _referring_page(request: HttpRequest) -> str:
     """Return the page that held the form, if it is one of ours."""
-    parts = page_named(request, "Referer")
+    parts = page_from_header(request, "Referer")
     return parts.path if parts.netloc == request.get_host() and parts.path != request.path else "/instances"

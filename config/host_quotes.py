@@ -3,7 +3,7 @@
 from django import template
 from django.utils.html import conditional_escape
 
-from common.host_words import host_says, host_words_shown
+from common.host_words import mark_host_text, render_host_text
 
 register = template.Library()
 
@@ -11,10 +11,10 @@ register = template.Library()
 @register.filter
 def host_said(text: str) -> str:
     """Words that a host's owner or its agent wrote into a field of its own."""
-    return host_words_shown(host_says(text))
+    return render_host_text(mark_host_text(text))
 
 
 @register.filter
 def host_quoted(text: str) -> str:
     """Words of the market's in which a host may be quoted."""
-    return host_words_shown(text, otherwise=conditional_escape)
+    return render_host_text(text, otherwise=conditional_escape)

@@ -4,8 +4,8 @@ from common.ids import parse_public_id, public_id
 from marketplace.search.volume_locality import VolumePlace
 from marketplace.web.search.context import ImageChoice, Images
 from storage.images.selectors import active_images, image_needs
-from storage.volumes.selectors import placed_volume
-from storage.volumes.transfer_selectors import carried_bytes_of
+from storage.volumes.selectors import any_volume_with_host
+from storage.volumes.transfer_selectors import bytes_to_transfer
 
 
 def image_choices() -> list[ImageChoice]:
@@ -18,14 +18,14 @@ def place_of_volume(text: str) -> VolumePlace:
     Raises:
         NotFound: There is no such volume.
     """
-    volume = placed_volume(parse_public_id("vol", text))
+    volume = any_volume_with_host(parse_public_id("vol", text))
     host = volume.host
     return VolumePlace(
         id=public_id("vol", volume.pk),
         host=public_id("host", host.pk),
         region=host.region,
         runtime=host.runtime,
-        carried_bytes=carried_bytes_of(volume),
+        carried_bytes=bytes_to_transfer(volume),
         up_mbps=host.net_up_mbps,
     )
 

@@ -8,7 +8,7 @@ from django.utils.translation import get_language
 from django.views import defaults
 
 from common.errors import Busy, DomainError, Forbidden, InvalidInput, NotFound, TooOften
-from common.http.problems import is_passing, problem_response, with_wait
+from common.http.problems import add_retry_after, is_transient, problem_response
 from config.constants import PROGRAM_PREFIXES
 from config.error_pages import fault_of, toast
 from config.front.refusals import BUSY
@@ -36,7 +36,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer an unhandled error of a view, a middleware or a template, while it is being handled."""
-    if is_passing(sys.exc_info()[1]):
+    if is_transient(sys.exc_info()[1]):
         return _busy(request)
     return _problem(request, InternalError()) or defaults.server_error(request)
 
@@ -45,7 +45,7 @@ def too_many_requests(request: HttpRequest) -> HttpResponse:
     """Answer a request beyond one of allauth's limits, which are per minute, with `Retry-After`."""
     error = TooOften(wait=_MINUTE_S)
     page = render(request, "fault.html", {"fault": fault_of(error)}, status=error.status)
-    return with_wait(page, error)
+    return add_retry_after(page, error)
 
 
 def _busy(request: HttpRequest) -> HttpResponse:

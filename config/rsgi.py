@@ -7,6 +7,6 @@ os.environ["BERTH_PROCESS"] = "web"  # before the settings are read: see config.
 
 from django.core.wsgi import get_wsgi_application
 
-from config.front.app import Front
+from config.front.app import WebFrontEnd
 
-application = Front(get_wsgi_application())
+application = WebFrontEnd(get_wsgi_application())

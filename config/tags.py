@@ -18,26 +18,26 @@ from django.utils.translation import ngettext
 from accounts.device_names import device_name
 from accounts.event_log.messages import title_of
 from billing.invoices.lines import number_of_seconds
-from billing.invoices.messages import MODE_WORDS, line_words, period_words
+from billing.invoices.messages import MODE_WORDS, line_text, period_text
 from common.core_counts import core_words
 from common.http.secret_paths import return_address
 from common.ids import public_id
 from common.json import to_json
 from common.money import MICROS_PER_UNIT, currency_sign, divide_half_up, format_money, with_sign
-from marketplace.advisor.formatting import in_hours
+from marketplace.advisor.formatting import format_hours
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.search.messages import LENGTH_WORDS
 from marketplace.self_tests.report import report_of
 from marketplace.states import HostState
 
 register = template.Library()
-register.filter("in_hours", in_hours)
+register.filter("in_hours", format_hours)
 register.filter("self_test_report", report_of)
 register.simple_tag(currency_sign)
-register.filter("line_words", line_words)
+register.filter("line_words", line_text)
 register.filter("event_title", title_of)
 register.filter("device_name", device_name)
-register.filter("period_words", period_words)
+register.filter("period_words", period_text)
 register.filter("exact_seconds", number_of_seconds)
 register.filter("return_address", return_address)
 register.filter("core_words", core_words)

@@ -11,7 +11,7 @@ from config.env import read_int, read_text
 
 
 @dataclass(frozen=True)
-class Waits:
+class Timeouts:
     """Timeouts for PostgreSQL, in milliseconds unless the name says otherwise; 0 waits without limit."""
 
     connect_s: int
@@ -20,12 +20,12 @@ class Waits:
     idle_in_transaction: int
 
 
-_BY_PROCESS: Final[Mapping[str, Waits]] = MappingProxyType(
+_BY_PROCESS: Final[Mapping[str, Timeouts]] = MappingProxyType(
     {
-        "web": Waits(connect_s=3, statement=15_000, lock=3_000, idle_in_transaction=15_000),
-        "jobs": Waits(connect_s=5, statement=110_000, lock=5_000, idle_in_transaction=120_000),  # a task has 120 s
+        "web": Timeouts(connect_s=3, statement=15_000, lock=3_000, idle_in_transaction=15_000),
+        "jobs": Timeouts(connect_s=5, statement=110_000, lock=5_000, idle_in_transaction=120_000),  # a task has 120 s
         # manage.py: migrations, checks of the whole ledger
-        "maintenance": Waits(connect_s=10, statement=0, lock=5_000, idle_in_transaction=600_000),
+        "maintenance": Timeouts(connect_s=10, statement=0, lock=5_000, idle_in_transaction=600_000),
     }
 )
 _PROCESS: Final = "BERTH_PROCESS"
@@ -37,7 +37,7 @@ def connection_options() -> dict[str, Any]:
     Prepared statements (common.db.prepared) are planned once; with lists among their values PostgreSQL would plan
     them each time. A dead connection is noticed within a minute.
     """
-    waits = _waits()
+    waits = _timeouts()
     told = {
         "plan_cache_mode": "force_generic_plan",
         "statement_timeout": waits.statement,
@@ -67,9 +67,9 @@ def _process() -> str:
     return process
 
 
-def _waits() -> Waits:
+def _timeouts() -> Timeouts:
     usual = _BY_PROCESS[_process()]
-    return Waits(
+    return Timeouts(
         usual.connect_s,
         read_int("STATEMENT_TIMEOUT_MS", usual.statement),
         read_int("LOCK_TIMEOUT_MS", usual.lock),

@@ -17,7 +17,7 @@ class StartFailed(Exception):
     """The stack cannot start; the text says why and what to do."""
 
 
-def ask(environment: Mapping[str, str]) -> None:
+def check_servers(environment: Mapping[str, str]) -> None:
     """Check that the servers of DATABASE_URL and REDIS_URL answer, as far as these are set.
 
     Raises:
@@ -35,19 +35,19 @@ def ask(environment: Mapping[str, str]) -> None:
             ) from error
 
 
-def _ask_postgres(url: str) -> None:
+def _check_postgres(url: str) -> None:
     told = database_from_url(url)
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     asked: dict[str, Any] = {ours: told[theirs] for ours, theirs in names.items() if told[theirs]}
     psycopg2.connect(connect_timeout=ANSWER_S, **asked).close()
 
 
-def _ask_redis(url: str) -> None:
+def _check_redis(url: str) -> None:
     with connect_to(url, timeout_s=ANSWER_S) as redis:
         redis.ping()
 
 
 _SERVERS: Final[Mapping[str, tuple[str, Callable[[str], None]]]] = {
-    "DATABASE_URL": ("PostgreSQL", _ask_postgres),
-    "REDIS_URL": ("Redis", _ask_redis),
+    "DATABASE_URL": ("PostgreSQL", _check_postgres),
+    "REDIS_URL": ("Redis", _check_redis),
 }

@@ -14,12 +14,12 @@ from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.enrolment import enrol
 from agents.daemon.gpu.nvml import NvmlProbe
 from agents.daemon.lib.config import AgentConfig, is_enrolled, load_config, save_config
-from devserver.image import BASE_FOLDER, ImageBuild, engine_answers
+from devserver.image import BASE_FOLDER, ImageBuild, engine_version
 from devserver.market import MarketRefused, join_token, sell_every_mode
 from devserver.paths import Layout
 from devserver.simulated_hosts import FLEET, DemoHost
 from devserver.supervisor import Program, Supervisor
-from devserver.terminal import say
+from devserver.terminal import print_status
 
 _RETRY_S = 10.0
 _REFUSALS = (httpx.HTTPError, MarketRefused, LinkError, EngineSilent, EngineRefused)
@@ -27,7 +27,7 @@ _AGENT_GRACE_S = 8.0
 _MOST_SIMULATED_GPUS = 4
 
 
-class Hosts:
+class DemoHosts:
     """Enrols missing hosts through the market's own API, and runs the agents."""
 
     def __init__(self, layout: Layout, environment: Mapping[str, str], supervisor: Supervisor) -> None:
@@ -44,7 +44,7 @@ class Hosts:
         folder.mkdir(parents=True, exist_ok=True)
         missing = [host for host in FLEET if not is_enrolled(folder / host.name)]
         if missing:
-            say(f"enrolling {len(missing)} simulated hosts")
+            print_status(f"enrolling {len(missing)} simulated hosts")
         for host in FLEET:
             check()
             self._enrol_simulated(folder / host.name, host)
@@ -60,26 +60,26 @@ class Hosts:
         try:
             self._join_this_machine()
         except _REFUSALS as error:
-            say(f"this machine cannot join yet: {error}; again in {_RETRY_S:g} s")
+            print_status(f"this machine cannot join yet: {error}; again in {_RETRY_S:g} s")
             self._retry_at = time.monotonic() + _RETRY_S
         else:
             self._image = None
 
     def _sell_every_mode(self) -> None:
         try:
-            say(f"{sell_every_mode(self._layout)} hosts sell more than hourly")
+            print_status(f"{sell_every_mode(self._layout)} hosts sell more than hourly")
         except httpx.HTTPError as error:
-            say(f"the hosts sell hourly alone: {error}")
+            print_status(f"the hosts sell hourly alone: {error}")
 
     def _start_image(self) -> None:
-        version = engine_answers()
+        version = engine_version()
         if version is None:
-            say("no container engine answers: the market has simulated hosts alone")
+            print_status("no container engine answers: the market has simulated hosts alone")
             return
         if os.geteuid() != 0:
-            say(f"container engine {version} answers, but only root can mount data disks: simulated hosts alone")
+            print_status(f"container engine {version} answers, but only root can mount data disks: simulated hosts alone")
             return
-        say(f"container engine {version} answers: this machine joins with real containers when its image is there")
+        print_status(f"container engine {version} answers: this machine joins with real containers when its image is there")
         self._image = ImageBuild(BASE_FOLDER, self._layout.image_file, self._layout.logs / "image.log")
         self._image.start()
 
@@ -95,7 +95,7 @@ class Hosts:
         try:
             self._enrol(state, config, name=host.name, region=host.region, price=host.price)
         except _REFUSALS as error:
-            say(f"{host.name} cannot join: {error}")
+            print_status(f"{host.name} cannot join: {error}")
 
     def _join_this_machine(self) -> None:
         state = self._layout.state / "agent"
@@ -114,7 +114,9 @@ class Hosts:
         )
         self._enrol(state, config, name="this-machine", region="local", price="0.40")
         self._supervisor.start(self._agent("agent", "run", state))
-        say(f"this machine is on the market: real containers, {f'simulated GPUs ({gpus})' if gpus else 'its NVIDIA GPUs'}")
+        print_status(
+            f"this machine is on the market: real containers, {f'simulated GPUs ({gpus})' if gpus else 'its NVIDIA GPUs'}"
+        )
 
     def _enrol(self, state: Path, config: AgentConfig, *, name: str, region: str, price: str) -> None:
         if not is_enrolled(state):

@@ -20,7 +20,7 @@ import requests
 from docker.errors import DockerException
 
 from devserver.paths import ROOT
-from devserver.terminal import say
+from devserver.terminal import print_status
 
 REFERENCE = "berth/base:1"
 SYNC_REFERENCE = "berth/sync:1"
@@ -46,7 +46,7 @@ class BuildProgress:
     detail: str = ""
 
 
-def engine_answers() -> str | None:
+def engine_version() -> str | None:
     """Return the version of the container engine, or None if none answers."""
     try:
         client = docker.from_env(timeout=_PING_TIMEOUT_S)
@@ -78,26 +78,26 @@ class ImageBuild:
         return self._progress.state == "failed"
 
     def start(self) -> None:
-        self._note(state="building")
+        self._write_progress(state="building")
         self._thread.start()
 
     def _run(self) -> None:
         try:
             self._build()
         except (DockerException, requests.RequestException, OSError, KeyError) as error:
-            say(f"image {REFERENCE}: the build failed: {error} (log: {self._log}); real containers stay off")
-            self._note(state="failed", detail=str(error))
+            print_status(f"image {REFERENCE}: the build failed: {error} (log: {self._log}); real containers stay off")
+            self._write_progress(state="failed", detail=str(error))
 
     def _build(self) -> None:
         with contextlib.closing(docker.APIClient(timeout=_BUILD_TIMEOUT_S)) as client:
             self._build_unless_there(client)
-            self._note(state="ready")
+            self._write_progress(state="ready")
             self._build_sync(client, self._context.parent / SYNC_FOLDER.name)
 
     def _build_unless_there(self, client: Any) -> None:
         content, own = content_hash(self._context), own_reference(REFERENCE, self._context)
         if not _is_there(client, own, built_as=REFERENCE, content=content):
-            say(f"image {REFERENCE}: building from {self._context} (once, some minutes; log: {self._log})")
+            print_status(f"image {REFERENCE}: building from {self._context} (once, some minutes; log: {self._log})")
             stream = client.build(
                 path=str(self._context),
                 tag=own,
@@ -107,9 +107,9 @@ class ImageBuild:
                 labels={CONTENT_LABEL: content},
                 buildargs={"BUILD_CA": local_authorities()},
             )
-            self._follow(stream)
+            self._show_progress(stream)
             _name(client, own, REFERENCE)
-            say(f"image {REFERENCE}: built in {self._seconds():.0f} s")
+            print_status(f"image {REFERENCE}: built in {self._seconds():.0f} s")
 
     def _build_sync(self, client: Any, context: Path) -> None:
         """Build the image that copies disks to and from object storage; instances run without it."""
@@ -124,11 +124,11 @@ class ImageBuild:
                 if "error" in line:
                     raise DockerException(str(line["error"]).strip())
             _name(client, own, SYNC_REFERENCE)
-            say(f"image {SYNC_REFERENCE}: built; disks can be copied to object storage")
+            print_status(f"image {SYNC_REFERENCE}: built; disks can be copied to object storage")
         except (DockerException, requests.RequestException) as error:
-            say(f"image {SYNC_REFERENCE}: the build failed: {error}; no disk can be copied to object storage")
+            print_status(f"image {SYNC_REFERENCE}: the build failed: {error}; no disk can be copied to object storage")
 
-    def _follow(self, stream: Iterator[dict[str, Any]]) -> None:
+    def _show_progress(self, stream: Iterator[dict[str, Any]]) -> None:
         with self._log.open("a", encoding="utf-8") as log:
             for line in stream:
                 if "error" in line:
@@ -143,10 +143,10 @@ class ImageBuild:
         if found is None:
             return
         step, steps, doing = int(found[1]), int(found[2]), found[3].strip()[:60]
-        say(f"image {REFERENCE}: step {step} of {steps}: {doing}")
-        self._note(state="building", step=step, steps=steps, doing=doing)
+        print_status(f"image {REFERENCE}: step {step} of {steps}: {doing}")
+        self._write_progress(state="building", step=step, steps=steps, doing=doing)
 
-    def _note(self, *, state: Literal["building", "ready", "failed"], **more: Any) -> None:
+    def _write_progress(self, *, state: Literal["building", "ready", "failed"], **more: Any) -> None:
         self._progress = BuildProgress(state=state, seconds=round(self._seconds(), 1), **more)
         draft = self._report.with_suffix(".new")
         draft.write_text(json.dumps(asdict(self._progress), indent=2) + "\n", encoding="utf-8")

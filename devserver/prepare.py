@@ -20,7 +20,7 @@ from django.core.management import call_command  # noqa: E402 (Django must be se
 from devserver.image import BASE_FOLDER, REFERENCE, own_reference  # noqa: E402 (Django must be set up first)
 from devserver.paths import layout_from_environment  # noqa: E402 (Django must be set up first)
 from devserver.seed import seed  # noqa: E402 (Django must be set up first)
-from storage.images.register import follow_build  # noqa: E402  (Django must be set up first)
+from storage.images.register import update_built_reference  # noqa: E402  (Django must be set up first)
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
     if settings.APP_DATABASE_URL:
         call_command("grant_app_role", verbosity=0)
-    follow_build(slug="berth-base", built_as=REFERENCE, reference=own_reference(REFERENCE, BASE_FOLDER))
+    update_built_reference(slug="berth-base", built_as=REFERENCE, reference=own_reference(REFERENCE, BASE_FOLDER))
     seed(state=layout.state, url=layout.url)
 
 

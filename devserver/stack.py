@@ -12,18 +12,18 @@ import httpx
 
 from devserver import external_services, processes
 from devserver.external_services import StartFailed
-from devserver.hosts import Hosts
+from devserver.hosts import DemoHosts
 from devserver.paths import ROOT, Layout
 from devserver.postgres import Postgres, PostgresFailed, set_up_postgres
 from devserver.redis import is_taken, redis_command, redis_url, wait_for_port
 from devserver.supervisor import Program, Supervisor, last_lines
-from devserver.terminal import say
+from devserver.terminal import print_status
 
 READY_WITHIN_S = 90.0
 _TICK_S = 0.1
 
 
-class Stopped(Exception):
+class StartInterrupted(Exception):
     """Ctrl-C, SIGTERM or a closed terminal came during the start."""
 
 
@@ -35,7 +35,7 @@ class Stack:
         self._as_run: Callable[[Program], Program] = processes.reloading if reload else lambda program: program
         self._stopping = False
         self._supervisor = Supervisor(layout.logs)
-        self._hosts: Hosts | None = None
+        self._hosts: DemoHosts | None = None
 
     def run(self) -> None:
         """Start everything, keep it running until a signal comes, and stop it.
@@ -44,20 +44,20 @@ class Stack:
             StartFailed: A part could not be started.
         """
         self._refuse_taken_ports()
-        external_services.ask(os.environ)
+        external_services.check_servers(os.environ)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._note_signal)
+            signal.signal(number, self._request_stop)
         try:
             self._start()
             while not self._stopping:
-                self._tend()
+                self._poll()
                 time.sleep(_TICK_S)
-        except Stopped:
+        except StartInterrupted:
             pass
         finally:
             self._stop()
 
-    def _note_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _request_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True
 
     def _refuse_taken_ports(self) -> None:
@@ -73,7 +73,7 @@ class Stack:
     def _start(self) -> None:
         layout = self.layout
         environment = self._start_databases()
-        say("tables and demo users")
+        print_status("tables and demo users")
         self._prepare(environment)
         environment.pop("OWNER_DATABASE_URL", None)  # from here on nothing needs the owner's role
         self._check()
@@ -83,16 +83,16 @@ class Stack:
         self._wait("the web answers", lambda: _answers(f"{layout.url}/readyz") and _answers(f"{layout.relay_url}/healthz"))
         self._supervisor.start(self._as_run(processes.worker(environment)))
         self._supervisor.start(self._as_run(processes.beat(layout, environment)))
-        say(f"market: {layout.url}")
-        self._hosts = Hosts(layout, environment, self._supervisor)
+        print_status(f"market: {layout.url}")
+        self._hosts = DemoHosts(layout, environment, self._supervisor)
         self._hosts.start(self._check)
-        self._greet()
+        self._print_summary()
 
     def _start_databases(self) -> dict[str, str]:
         """Start the embedded servers, except where DATABASE_URL or REDIS_URL name a developer's own."""
         layout = self.layout
         environment = dict(os.environ)
-        say(f"PostgreSQL and Redis (state in {layout.state})")
+        print_status(f"PostgreSQL and Redis (state in {layout.state})")
         if "REDIS_URL" not in environment:
             self._supervisor.start(Program("redis", redis_command(layout), environment))
             wait_for_port(layout.host, layout.redis_port)
@@ -133,36 +133,38 @@ class Stack:
         if process.wait() != 0:
             raise StartFailed("\n".join([f"the preparation failed (log: {log}):", *last_lines(log, 8)]))
 
-    def _tend(self) -> None:
+    def _poll(self) -> None:
         self._supervisor.tend()
         if self._hosts is not None:
             self._hosts.tend()
 
     def _check(self) -> None:
         if self._stopping:
-            raise Stopped
+            raise StartInterrupted
 
     def _wait(self, what: str, true: Callable[[], bool], *, within_s: float = READY_WITHIN_S) -> None:
         deadline = time.monotonic() + within_s
         while not true():
             self._check()
-            self._tend()
+            self._poll()
             if time.monotonic() > deadline:
                 raise StartFailed(f"waited {within_s:g} s until {what}; look into {self.layout.logs}")
             time.sleep(0.05)
 
-    def _greet(self) -> None:
+    def _print_summary(self) -> None:
         layout = self.layout
-        say(f"Berth is up: {layout.url}   (Ctrl-C stops it; logs and mails in {layout.logs})")
+        print_status(f"Berth is up: {layout.url}   (Ctrl-C stops it; logs and mails in {layout.logs})")
         for role in ("renter", "host", "admin"):
-            say(f"    {role:<7} {role}@berth.example   password berth-demo-{role}")
-        say("    Staff need no second factor here (STAFF_SECOND_FACTOR); on a real market they cannot work without one.")
-        say(f"    API tokens in {layout.demo_file}, the renter's SSH key in {layout.state / 'demo_key'}")
+            print_status(f"    {role:<7} {role}@berth.example   password berth-demo-{role}")
+        print_status(
+            "    Staff need no second factor here (STAFF_SECOND_FACTOR); on a real market they cannot work without one."
+        )
+        print_status(f"    API tokens in {layout.demo_file}, the renter's SSH key in {layout.state / 'demo_key'}")
 
     def _stop(self) -> None:
-        say("stopping")
+        print_status("stopping")
         self._supervisor.stop()
-        say("stopped; the data stays for the next `make up`")
+        print_status("stopped; the data stays for the next `make up`")
 
 
 def _answers(url: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devserver.terminal import say
+from devserver.terminal import print_status
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
@@ -92,12 +92,12 @@ class Child:
         self._clear()
         self._pause_s = FIRST_PAUSE_S if now - self._started_at > SOUND_AFTER_S else self._pause_s
         self._start_at = now + self._pause_s
-        say(f"{self.program.name} {_ending(code)}; again in {self._pause_s:g} s. Last lines of {self.log}:")
+        print_status(f"{self.program.name} {_ending(code)}; again in {self._pause_s:g} s. Last lines of {self.log}:")
         for line in last_lines(self.log, _TAIL_LINES):
-            say(f"    {line}")
+            print_status(f"    {line}")
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(self.program.stop_signal)
 
@@ -108,7 +108,7 @@ class Child:
         try:
             self._process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            say(f"{self.program.name} did not stop in time and is killed")
+            print_status(f"{self.program.name} did not stop in time and is killed")
         self._clear()
 
     def _clear(self) -> None:
@@ -146,7 +146,7 @@ class Supervisor:
         while self._groups:
             group = self._groups.pop()
             for child in group:
-                child.ask_to_stop()
+                child.request_stop()
             now = time.monotonic()
             for child in group:
                 child.end(now + child.program.grace_s)

@@ -8,7 +8,7 @@ _started = time.monotonic()
 _one_line_at_a_time = threading.Lock()
 
 
-def say(text: str) -> None:
+def print_status(text: str) -> None:
     """Print one line with the seconds since the start; a closed terminal is no error."""
     with _one_line_at_a_time:
         try:

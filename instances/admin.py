@@ -8,14 +8,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, panel_user, staff_panel
 from common.errors import DomainError
 from common.ids import public_id
 from common.money import format_money
 from instances.enforcement.fault_reports import decide_report
 from instances.models import FaultReport, Instance, InstanceEvent, Watch
 
-FACTS = (
+COMMON_FIELDS = (
     "public",
     "state",
     "host",
@@ -64,7 +64,17 @@ class InstanceAdmin(_InstanceColumns, ReadOnlyAdmin):
     list_filter = ("state", "desired")
     list_select_related = ("renter", "host")
     search_fields = ("id", "name", "renter__email")
-    fields = ("name", "renter", "image", "desired", "run_generation", "observed_generation", "fence", "deadline", *FACTS)
+    fields = (
+        "name",
+        "renter",
+        "image",
+        "desired",
+        "run_generation",
+        "observed_generation",
+        "fence",
+        "deadline",
+        *COMMON_FIELDS,
+    )
     readonly_fields = fields
     inlines = (InstanceEventInline,)
 
@@ -94,7 +104,7 @@ class FaultReportAdmin(ReadOnlyAdmin):
     def _decide(request: HttpRequest, rows: QuerySet[FaultReport], *, upheld: bool) -> None:
         for row in rows:
             try:
-                decide_report(staff=signed_in(request), report_id=row.pk, upheld=upheld)
+                decide_report(staff=panel_user(request), report_id=row.pk, upheld=upheld)
             except DomainError as error:
                 messages.error(request, f"{row}: {error.detail}")
             else:
@@ -107,7 +117,7 @@ class HostedInstanceAdmin(_InstanceColumns, OwnRowsAdmin):
     list_display = ("public", "host", "state", "gpu_count", "rate", "created_at", "started_at")
     list_filter = ("state",)
     list_select_related = ("host",)
-    fields = FACTS
+    fields = COMMON_FIELDS
     readonly_fields = fields
 
 

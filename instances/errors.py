@@ -67,7 +67,7 @@ class LogUnavailable(DomainError):
     title = "The instance's host does not report right now"
 
 
-class ListNotKept(DomainError):
+class AllowListNotEnforced(DomainError):
     code = "allow_list_not_kept"
     status = 409
     title = "This host cannot keep a list of addresses for SSH"

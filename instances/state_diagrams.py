@@ -30,7 +30,7 @@ _OTHERS: Final = (
 )
 
 
-def lifecycles_page() -> str:
+def state_diagrams_page() -> str:
     others = [line for machine in _OTHERS for line in _section(machine)]
     parts = [_HEAD, *_section(INSTANCE_MACHINE), *_actions(), *_deadlines(), *others]
     return "\n".join(parts) + "\n"

@@ -50,12 +50,12 @@ def reopen_meters() -> None:
 
 @shared_task(name="instances.follow_standings")
 def follow_standings() -> None:
-    arrears.follow_standings(now=clock.now())
+    arrears.enforce_standings(now=clock.now())
 
 
 @shared_task(name="instances.follow_budgets")
 def follow_budgets() -> None:
-    budgets.follow_budgets(now=clock.now())
+    budgets.enforce_budgets(now=clock.now())
 
 
 @shared_task(name="instances.stop_disputed")
@@ -70,7 +70,7 @@ def stop_barred_bids() -> None:
 
 @shared_task(name="instances.stop_suspended")
 def stop_suspended() -> None:
-    suspended_owners.stop_suspended()
+    suspended_owners.stop_disabled_accounts()
 
 
 @shared_task(name="instances.announce_data_ends")
@@ -80,7 +80,7 @@ def announce_data_ends() -> None:
 
 @shared_task(name="instances.follow_terms")
 def follow_terms() -> None:
-    sweeps.follow_terms(now=clock.now())
+    sweeps.end_terms(now=clock.now())
 
 
 @shared_task(name="instances.charge_meters")
@@ -90,17 +90,17 @@ def charge_meters() -> None:
 
 @shared_task(name="instances.follow_silence")
 def follow_silence() -> None:
-    silent_hosts.follow_silence(now=clock.now())
+    silent_hosts.update_meters_of_silent_hosts(now=clock.now())
 
 
 @shared_task(name="instances.follow_disks")
 def follow_disks() -> None:
-    unpaid_disks.follow_disks(now=clock.now())
+    unpaid_disks.update_disk_meters(now=clock.now())
 
 
 @shared_task(name="instances.close_left_over")
 def close_left_over() -> None:
-    meter_closing.close_left_over()
+    meter_closing.close_leftover_meters()
 
 
 @shared_task(name="instances.purge_expired")
@@ -125,7 +125,7 @@ def audit_ledger() -> None:
 
 @shared_task(name="instances.drop_old_samples")
 def drop_old_samples() -> None:
-    rollups.drop_old_samples(now=clock.now())
+    rollups.delete_old_samples(now=clock.now())
 
 
 @shared_task(name="instances.roll_up_use")
@@ -135,7 +135,7 @@ def roll_up_use() -> None:
 
 @shared_task(name="instances.follow_alerts")
 def follow_alerts() -> None:
-    alerts.follow_alerts(now=clock.now())
+    alerts.update_alerts(now=clock.now())
 
 
 @shared_task(name="instances.queue_alert_mails")
@@ -145,7 +145,7 @@ def queue_alert_mails() -> None:
 
 @shared_task(name="instances.serve_watches")
 def serve_watches() -> None:
-    wait_list.serve_watches(now=clock.now())
+    wait_list.serve_entries(now=clock.now())
 
 
 @shared_task(name="instances.queue_watch_mails")
@@ -155,12 +155,12 @@ def queue_watch_mails() -> None:
 
 @shared_task(name="instances.drop_old_watches")
 def drop_old_watches() -> None:
-    wait_list.drop_old_watches(now=clock.now())
+    wait_list.delete_old_entries(now=clock.now())
 
 
 @shared_task(name="instances.tell_of_maintenance")
 def tell_of_maintenance() -> None:
-    maintenance_notices.tell_of_maintenance()
+    maintenance_notices.notify_of_maintenance()
 
 
 @shared_task(name="instances.tick_offer")
@@ -185,42 +185,42 @@ def queue_notice_mails() -> None:
 
 @shared_task(name="instances.conclude_operations")
 def conclude_operations() -> None:
-    operation_results.conclude_operations()
+    operation_results.apply_results()
 
 
 @shared_task(name="instances.follow_keys")
 def follow_keys(user: str) -> None:
-    credentials.follow_keys(user_id=UUID(user))
+    credentials.apply_account_keys(user_id=UUID(user))
 
 
 @shared_task(name="instances.follow_all_keys")
 def follow_all_keys() -> None:
-    credentials.follow_all_keys()
+    credentials.apply_all_account_keys()
 
 
 @shared_task(name="instances.free_left_ports")
 def free_left_ports() -> None:
-    extra_ports.free_left_ports()
+    extra_ports.free_closed_ports()
 
 
 @shared_task(name="instances.drop_old_logs")
 def drop_old_logs() -> None:
-    logs.drop_old_logs(now=clock.now())
+    logs.delete_old_logs(now=clock.now())
 
 
 @shared_task(name="instances.follow_moves")
 def follow_moves() -> None:
-    completion.follow_moves(now=clock.now())
+    completion.advance_transfers(now=clock.now())
 
 
 @shared_task(name="instances.follow_volume_moves")
 def follow_volume_moves() -> None:
-    transfers.follow_volume_moves(now=clock.now())
+    transfers.advance_volume_transfers(now=clock.now())
 
 
 @shared_task(name="instances.follow_timers")
 def follow_timers() -> None:
-    timers.follow_timers(now=clock.now())
+    timers.run_due_timers(now=clock.now())
 
 
 @shared_task(name="instances.stop_idle")
@@ -235,7 +235,7 @@ def end_long_waits() -> None:
 
 @shared_task(name="instances.follow_paid_time")
 def follow_paid_time() -> None:
-    data_retention.follow_paid_time(now=clock.now())
+    data_retention.update_retention_meters(now=clock.now())
 
 
 @shared_task(name="instances.count_image_uses")
@@ -245,7 +245,7 @@ def count_image_uses() -> None:
 
 @shared_task(name="instances.follow_archives")
 def follow_archives() -> None:
-    archive.follow_archives(now=clock.now())
+    archive.order_archives(now=clock.now())
 
 
 @shared_task(name="instances.queue_archive_mails")
@@ -255,7 +255,7 @@ def queue_archive_mails() -> None:
 
 @shared_task(name="instances.follow_sync_schedules")
 def follow_sync_schedules() -> None:
-    schedules.follow_schedules(now=clock.now())
+    schedules.start_due_syncs(now=clock.now())
 
 
 @shared_task(name="instances.settle_write_offs")

@@ -18,13 +18,13 @@ from accounts.web.admin_sites import (
     ReadOnlyAdmin,
     ReadOnlyInline,
     host_panel,
-    signed_in,
+    panel_user,
     staff_panel,
 )
 from common import clock
 from common.agent_release import enrol_command
 from common.errors import DomainError
-from common.host_words import host_says
+from common.host_words import mark_host_text
 from common.http.fields import PlainDecimalField
 from common.money import format_money, parse_money
 from marketplace.hosts.agent_keys import revoke_agent
@@ -101,7 +101,7 @@ class SelfTestInline(ReadOnlyInline):
     @admin.display(description=_("action needed"))
     def to_mend(self, row: SelfTest) -> str:
         found = [check for check in row.checks if check["needed"] and not check["passed"]]
-        lines = ((f"{title_of(check['id'])}: {host_says(check['actual'])} {remedy_of(check)}",) for check in found)
+        lines = ((f"{title_of(check['id'])}: {mark_host_text(check['actual'])} {remedy_of(check)}",) for check in found)
         return format_html_join(mark_safe("<br>"), "{}", lines) or "–"
 
 
@@ -141,7 +141,7 @@ class HostAdmin(ReadOnlyAdmin):
     def _each(self, request: HttpRequest, rows: QuerySet[Host], act: Any) -> None:
         for host in rows:
             try:
-                act(host, f"staff:{signed_in(request).pk.hex}")
+                act(host, f"staff:{panel_user(request).pk.hex}")
             except DomainError as error:
                 messages.error(request, f"{host.name}: {error.detail}")
             else:
@@ -175,7 +175,7 @@ class IncidentAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Close"))
     def close(self, request: HttpRequest, rows: QuerySet[Incident]) -> None:
         for incident in rows.filter(closed_at__isnull=True):
-            close_incident(kind=incident.kind, subject=incident.subject, closed_by=signed_in(request).email)
+            close_incident(kind=incident.kind, subject=incident.subject, closed_by=panel_user(request).email)
             messages.success(request, str(incident))
 
 
@@ -217,7 +217,7 @@ class OwnHostAdmin(OwnRowsAdmin):
     def test(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         for host in rows:
             try:
-                request_self_test(actor_id=signed_in(request).pk, host_id=host.pk)
+                request_self_test(actor_id=panel_user(request).pk, host_id=host.pk)
             except DomainError as error:
                 messages.error(request, f"{host.name}: {error.detail}")
             else:
@@ -234,7 +234,7 @@ class OwnHostAdmin(OwnRowsAdmin):
     @staticmethod
     def _set(request: HttpRequest, rows: QuerySet[Host], *, draining: bool) -> None:
         for host in rows:
-            set_draining(actor_id=signed_in(request).pk, host_id=host.pk, draining=draining)
+            set_draining(actor_id=panel_user(request).pk, host_id=host.pk, draining=draining)
             messages.success(request, host.name)
 
 
@@ -263,7 +263,7 @@ class OwnOfferAdmin(OwnRowsAdmin):
         return True
 
     def save_model(self, request: HttpRequest, obj: Offer, form: PanelPriceForm, change: bool) -> None:
-        set_prices(actor_id=signed_in(request).pk, change=form.change())
+        set_prices(actor_id=panel_user(request).pk, change=form.change())
 
     @admin.display(description=_("per GPU-hour"), ordering="price_micros")
     def price_now(self, row: Offer) -> str:
@@ -303,7 +303,7 @@ class OwnJoinTokenAdmin(OwnRowsAdmin):
 
     def save_model(self, request: HttpRequest, obj: JoinToken, form: JoinTokenForm, change: bool) -> None:
         token, secret = issue_join_token(
-            owner=signed_in(request),
+            owner=panel_user(request),
             host_name=form.cleaned_data["host_name"],
             region=form.cleaned_data["region"],
             price_micros=parse_money(f"{form.cleaned_data['price']:f}"),

@@ -23,7 +23,7 @@ _written: dict[str, float] = {}
 _looked: list[float] = []
 
 
-def note_sweep(*, name: str, every_s: float) -> None:
+def record_sweep_run(*, name: str, every_s: float) -> None:
     """Record that a sweep has just run, in the worker; most calls write nothing."""
     now = time.monotonic()
     if now - _written.get(name, -_WRITTEN_EVERY_S) < _WRITTEN_EVERY_S:
@@ -33,12 +33,12 @@ def note_sweep(*, name: str, every_s: float) -> None:
     SweepRun.objects.bulk_create([row], update_conflicts=True, unique_fields=["name"], update_fields=["every_s", "ended_at"])
 
 
-def forget_sweeps(*, known: Collection[str]) -> None:
+def delete_unknown_sweeps(*, known: Collection[str]) -> None:
     """Delete sweeps that this version no longer runs, so that they are not reported as late."""
     SweepRun.objects.exclude(name__in=known).delete()
 
 
-def look_after_sweeps(*, now: datetime, at_once: bool = False) -> None:
+def check_sweeps(*, now: datetime, at_once: bool = False) -> None:
     """Open an incident that names late sweeps, and close it when none is late.
 
     It runs in the web process, with agents' messages.

@@ -25,9 +25,9 @@ def refresh_reliability() -> None:
 
 @shared_task(name="marketplace.turn_maintenance")
 def turn_maintenance() -> None:
-    maintenance.turn_maintenance(now=clock.now())
+    maintenance.advance_maintenance(now=clock.now())
 
 
 @shared_task(name="marketplace.attend_self_tests")
 def attend_self_tests() -> None:
-    services.attend_self_tests(now=clock.now())
+    services.run_self_test_sweep(now=clock.now())

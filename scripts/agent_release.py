@@ -17,7 +17,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from agents.daemon.installation.releases import verified
+from agents.daemon.installation.releases import verify_release
 from agents.protocol.release import (
     RELEASE_FILE,
     REQUIREMENTS_FILE,
@@ -53,7 +53,7 @@ def make_release(key_file: Path, wheel: Path, requirements: Path, out: Path) -> 
     )
     content = write_release(release)
     signature = key.sign(signed_bytes(content)).hex()
-    verified(content, signature, _public(key))  # an agent must accept what is written
+    verify_release(content, signature, _public(key))  # an agent must accept what is written
     out.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(wheel, out / wheel.name)
     shutil.copyfile(requirements, out / REQUIREMENTS_FILE)

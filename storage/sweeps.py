@@ -38,30 +38,30 @@ from storage.volumes.selectors import (
 MARKET: Final = "market"
 UNPAID: Final = "unpaid"
 
-Kept = Volume | Snapshot
+StoredItem = Volume | Snapshot
 
 
-def follow_storage_money(*, now: datetime) -> int:
+def update_storage_meters(*, now: datetime) -> int:
     """Close meters whose money is used up and open those with money again; return how many were changed.
 
     The time between is not charged.
     """
     ended = [_end(Volume, close_volume, each, now) for each in exhausted_sources(source_kind=VOLUME_SOURCE, now=now)]
     ended += [_end(Snapshot, close_snapshot, each, now) for each in exhausted_sources(source_kind=SNAPSHOT_SOURCE, now=now)]
-    return sum(ended) + _begin_volumes(now) + _begin_snapshots(now)
+    return sum(ended) + _open_volume_meters(now) + _open_snapshot_meters(now)
 
 
-def delete_again(*, now: datetime) -> int:
+def retry_deletions(*, now: datetime) -> int:
     """Request interrupted deletions again; what was on a host that was written off is marked as deleted."""
-    return sum(_volume_again(row, now) for row in volumes_to_delete_again()) + sum(
-        _snapshot_again(row, now) for row in snapshots_to_delete_again()
+    return sum(_retry_volume_deletion(row, now) for row in volumes_to_delete_again()) + sum(
+        _retry_snapshot_deletion(row, now) for row in snapshots_to_delete_again()
     )
 
 
 def delete_unpaid(*, now: datetime) -> int:
     """Delete the volumes and snapshots that nobody has paid for during the whole retention period."""
-    return sum(_drop_unpaid(volumes.drop_volume, row) for row in unpaid_volumes(now)) + sum(
-        _drop_unpaid(snapshots.drop_snapshot, row) for row in unpaid_snapshots(now)
+    return sum(_delete_unpaid(volumes.start_volume_deletion, row) for row in unpaid_volumes(now)) + sum(
+        _delete_unpaid(snapshots.start_snapshot_deletion, row) for row in unpaid_snapshots(now)
     )
 
 
@@ -72,19 +72,19 @@ def _end(model: type[Volume] | type[Snapshot], close: Callable[..., None], kept_
     return True
 
 
-def _begin_volumes(now: datetime) -> int:
+def _open_volume_meters(now: datetime) -> int:
     candidates = charged_volumes(now)
     metered = open_holds(source_kind=VOLUME_SOURCE, source_ids=[row.pk for row in candidates])
-    return sum(_begin(row, hold_for_volume, open_volume, now) for row in candidates if row.pk not in metered)
+    return sum(_open(row, hold_for_volume, open_volume, now) for row in candidates if row.pk not in metered)
 
 
-def _begin_snapshots(now: datetime) -> int:
+def _open_snapshot_meters(now: datetime) -> int:
     candidates = charged_snapshots(now)
     metered = open_holds(source_kind=SNAPSHOT_SOURCE, source_ids=[row.pk for row in candidates])
-    return sum(_begin(row, hold_for_snapshot, open_snapshot, now) for row in candidates if row.pk not in metered)
+    return sum(_open(row, hold_for_snapshot, open_snapshot, now) for row in candidates if row.pk not in metered)
 
 
-def _begin(row: Kept, hold: Callable[..., None], begin: Callable[..., None], now: datetime) -> bool:
+def _open(row: StoredItem, hold: Callable[..., None], begin: Callable[..., None], now: datetime) -> bool:
     """Hold money for a row and open its meter; return False where that is not possible.
 
     The wallet is locked before the row, which may have changed state since it was read.
@@ -101,32 +101,32 @@ def _begin(row: Kept, hold: Callable[..., None], begin: Callable[..., None], now
     return True
 
 
-def _volume_again(row: Volume, now: datetime) -> bool:
+def _retry_volume_deletion(row: Volume, now: datetime) -> bool:
     with use_case():
         locked = volumes.lock_volume(row.pk)
         if locked.state != VolumeState.DELETING:
             return False
         if locked.host.state == HostState.RETIRED:
-            volumes.leave(locked, at=now)
+            volumes.mark_gone(locked, at=now)
         else:
-            volumes.ask_to_drop(locked)
+            volumes.request_deletion(locked)
     return True
 
 
-def _snapshot_again(row: Snapshot, now: datetime) -> bool:
+def _retry_snapshot_deletion(row: Snapshot, now: datetime) -> bool:
     with use_case():
         if row.host.state == HostState.RETIRED:
-            snapshots.leave(row, at=now)
+            snapshots.mark_gone(row, at=now)
         else:
-            snapshots.ask_to_drop(row)
+            snapshots.request_deletion(row)
     return True
 
 
-def _drop_unpaid(drop: Callable[..., None], row: Kept) -> bool:
+def _delete_unpaid(drop: Callable[..., None], row: StoredItem) -> bool:
     try:
         with use_case():
             drop(row, reason=UNPAID, actor=MARKET)
-            change_counters.touch(f"user:{row.owner_id.hex}")
+            change_counters.notify_change(f"user:{row.owner_id.hex}")
     except DomainError:  # in use after all: the next run tries again
         return False
     return True

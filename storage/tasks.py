@@ -10,27 +10,27 @@ from storage.operations import services
 
 @shared_task(name="storage.give_up_overdue")
 def give_up_overdue() -> None:
-    services.give_up_overdue(now=clock.now())
+    services.fail_overdue(now=clock.now())
 
 
 @shared_task(name="storage.follow_images")
 def follow_images() -> None:
-    save.follow_images()
+    save.repair_images()
 
 
 @shared_task(name="storage.drop_old_pulls")
 def drop_old_pulls() -> None:
-    pull_progress.drop_old_pulls(now=clock.now())
+    pull_progress.delete_old_pulls(now=clock.now())
 
 
 @shared_task(name="storage.follow_storage_money")
 def follow_storage_money() -> None:
-    sweeps.follow_storage_money(now=clock.now())
+    sweeps.update_storage_meters(now=clock.now())
 
 
 @shared_task(name="storage.delete_again")
 def delete_again() -> None:
-    sweeps.delete_again(now=clock.now())
+    sweeps.retry_deletions(now=clock.now())
 
 
 @shared_task(name="storage.delete_unpaid")

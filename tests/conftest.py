@@ -52,6 +52,6 @@ def stella(db: None) -> User:
 @pytest.fixture(autouse=True)
 def market_forgotten() -> Iterator[None]:
     """Each test has a table of its own, so the copy of the last one's must not be asked about it."""
-    snapshot.forget()
+    snapshot.reset_snapshot()
     yield
-    snapshot.forget()
+    snapshot.reset_snapshot()

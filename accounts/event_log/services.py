@@ -22,7 +22,7 @@ _VIA_CHARS: Final = 40
 _NAMED_CHARS: Final = 100
 
 
-def note_event(*, user_id: UUID | None, kind: str, subject: str = "") -> AccountEvent:
+def record_event(*, user_id: UUID | None, kind: str, subject: str = "") -> AccountEvent:
     """Record an event in the caller's transaction, and mail the owner about urgent kinds."""
     assert kind in EVENT_KINDS, kind
     asked = origin()
@@ -36,7 +36,7 @@ def note_event(*, user_id: UUID | None, kind: str, subject: str = "") -> Account
         at=clock.now(),
     )
     if kind in MAILED_KINDS and user_id is not None:
-        _tell(User.objects.get(pk=user_id), event)
+        _mail_owner(User.objects.get(pk=user_id), event)
     return event
 
 
@@ -50,7 +50,7 @@ def addresses_of(user: User) -> list[str]:
     return list(dict.fromkeys([user.email, *lately.order_by("-at").values_list("subject", flat=True)]))
 
 
-def _tell(user: User, event: AccountEvent) -> None:
+def _mail_owner(user: User, event: AccountEvent) -> None:
     with override(user.language):
         facts = {
             "what": title_of(event.kind),

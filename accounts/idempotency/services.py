@@ -35,7 +35,7 @@ def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once
     with joining():
         claimed = _claim(user, key, request_hash)
         if claimed is None:
-            return _remembered(user, key, request_hash)
+            return _stored_response(user, key, request_hash)
         status, body = work()
         shown = as_plain(body)
         kept = {**shown, **dict.fromkeys(once)} if once else shown
@@ -43,7 +43,7 @@ def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once
         return status, shown
 
 
-def rehearse(*, work: Work) -> tuple[int, Any]:
+def run_dry(*, work: Work) -> tuple[int, Any]:
     """Run `work` with all its checks and roll everything back, as a dry run.
 
     No hint or wake-up is sent.
@@ -61,7 +61,7 @@ def _claim(user: User, key: str, request_hash: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _remembered(user: User, key: str, request_hash: str) -> tuple[int, Any]:
+def _stored_response(user: User, key: str, request_hash: str) -> tuple[int, Any]:
     reply = RememberedReply.objects.get(user=user, key=key)
     if reply.request_hash != request_hash:
         raise IdempotencyConflict("Use a new Idempotency-Key for a request with another address or body.")

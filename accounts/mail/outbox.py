@@ -17,9 +17,9 @@ from django.db.models import F, QuerySet
 from accounts.constants import MAIL_BATCH, MAIL_CLAIM, MAIL_KEPT, MAIL_PASS_S, MAIL_REST, MAIL_WAITS
 from accounts.models import OutgoingMail
 from accounts.models.safety import mail_expiry
-from common.db.transactions import only_one, use_case
+from common.db.transactions import exclusive_lock, use_case
 from common.jobs import enqueue
-from common.mail import MAIL_FAULTS, fault_name, is_of_one_mail, one_line, send_mail
+from common.mail import MAIL_FAULTS, concerns_one_mail, fault_name, one_line, send_mail
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +57,11 @@ def send_mails(*, now: datetime) -> int:
     the claim ends, which is the only way to send a mail twice.
     """
     _give_up(now)
-    with only_one(_SENDER_LOCK) as ours:
+    with exclusive_lock(_SENDER_LOCK) as ours:
         return _send_due(now) if ours and not _server_rests(now) else 0
 
 
-def drop_old_mails(*, now: datetime) -> int:
+def delete_old_mails(*, now: datetime) -> int:
     """Delete mails that were sent or given up days ago, and return how many."""
     old = OutgoingMail.objects.filter(created_at__lte=now - MAIL_KEPT)
     with use_case():
@@ -76,11 +76,11 @@ def _send_due(now: datetime) -> int:
             break
         fault = _try(one)
         if fault is None:
-            _note_sent(one, now)
+            _record_sent(one, now)
             sent += 1
             continue
-        _note_fault(one, fault, now)
-        if not is_of_one_mail(fault):
+        _record_fault(one, fault, now)
+        if not concerns_one_mail(fault):
             break  # the other mails would fail too, each after its timeout
     return sent
 
@@ -109,19 +109,19 @@ def _message_id(one: OutgoingMail) -> str:
     return f"<{one.pk.hex}@{urlsplit(settings.SITE_URL).hostname}>"
 
 
-def _note_sent(one: OutgoingMail, now: datetime) -> None:
+def _record_sent(one: OutgoingMail, now: datetime) -> None:
     with use_case():
         _waiting().filter(pk=one.pk).update(sent_at=now, body="", fault="", server_failed_at=None)
 
 
-def _note_fault(one: OutgoingMail, fault: Exception, now: datetime) -> None:
+def _record_fault(one: OutgoingMail, fault: Exception, now: datetime) -> None:
     said = fault_name(fault)
     logger.warning("mail %s (%s) was not sent in try %s: %s", one.pk, one.key or "-", one.tries, said)
     with use_case():
         _waiting().filter(pk=one.pk, tries=one.tries).update(
             due_at=min(now + _wait_after(one.tries), one.expires_at),
             fault=said,
-            server_failed_at=None if is_of_one_mail(fault) else now,
+            server_failed_at=None if concerns_one_mail(fault) else now,
         )
 
 

@@ -10,14 +10,14 @@ from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from common import clock
-from common.emails import read_email
+from common.emails import parse_email
 from common.ids import new_uuid
 from common.printable import Printable, PrintableField
 
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
-        user = self.model(email=read_email(email), **fields)
+        user = self.model(email=parse_email(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user

@@ -11,10 +11,10 @@ from django.contrib.sessions.backends.base import SessionBase
 
 from accounts.constants import DEVICE_KEPT
 from accounts.end_access import end_access, end_credentials
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import AccountEvent, AccountSession, KnownDevice, User
 from accounts.selectors import session_credential, sessions_of
-from accounts.tokens.services import revoke_all_with
+from accounts.tokens.services import revoke_all_in_transaction
 from common import clock
 from common.db.transactions import use_case
 from common.encryption import secret_digest
@@ -25,7 +25,7 @@ _SECRET_BYTES = 32
 LOGINS = ("login", "login.new_device")
 
 
-def begin_session(*, user: User, session_key: str, device: str) -> str:
+def start_session(*, user: User, session_key: str, device: str) -> str:
     """Record a log-in and return the secret by which the browser is recognised next time.
 
     The owner is mailed about a browser that is new to an account with earlier log-ins.
@@ -35,16 +35,16 @@ def begin_session(*, user: User, session_key: str, device: str) -> str:
         known = KnownDevice.objects.filter(user=user, secret_hash=secret_digest(device), seen_at__gt=now - DEVICE_KEPT)
         is_known = bool(device) and bool(known.update(seen_at=now))
         before = AccountEvent.objects.filter(user=user, kind__in=LOGINS).exists()
-        note_event(user_id=user.pk, kind="login" if is_known or not before else "login.new_device")
+        record_event(user_id=user.pk, kind="login" if is_known or not before else "login.new_device")
         if not is_known:
             device = device or secrets.token_urlsafe(_SECRET_BYTES)
             values = {"seen_at": now}
             KnownDevice.objects.update_or_create(user=user, secret_hash=secret_digest(device), defaults=values)
-        see_session(user_id=user.pk, session_key=session_key, now=now)
+        record_session_use(user_id=user.pk, session_key=session_key, now=now)
     return device
 
 
-def see_session(*, user_id: UUID, session_key: str, now: datetime) -> None:
+def record_session_use(*, user_id: UUID, session_key: str, now: datetime) -> None:
     """Record the session's use, with the address and program of the present request."""
     asked = origin()
     seen = {"user_id": user_id, "address": asked.address or None, "agent": asked.agent, "seen_at": now}
@@ -64,7 +64,7 @@ def end_session(*, user: User, session_id: UUID) -> None:
         if found is None:
             raise NotFound("There is no such session.")
         _end([found])
-        note_event(user_id=user.pk, kind="session.ended", subject=found.agent)
+        record_event(user_id=user.pk, kind="session.ended", subject=found.agent)
 
 
 def end_everything(*, user: User, keep: str, tokens: bool, kind: str = "session.all_ended") -> None:
@@ -75,12 +75,12 @@ def end_everything(*, user: User, keep: str, tokens: bool, kind: str = "session.
     with use_case():
         end_access(user=user)
         _end(list(AccountSession.objects.filter(user=user).exclude(session_key=keep)))
-        note_event(user_id=user.pk, kind=kind)
+        record_event(user_id=user.pk, kind=kind)
         if tokens:
-            revoke_all_with(user=user)
+            revoke_all_in_transaction(user=user)
 
 
-def forget_session(*, session_key: str) -> None:
+def delete_session(*, session_key: str) -> None:
     """Delete a session that was logged out or has expired, and end its tickets."""
     with use_case():
         AccountSession.objects.filter(session_key=session_key).delete()

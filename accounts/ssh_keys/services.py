@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.constants import MAX_SSH_KEY_CHARS, MAX_SSH_KEYS, MIN_RSA_BITS
 from accounts.errors import InvalidSshKey, SshKeyExists, TooMany
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import SshKey, User
 from accounts.selectors import all_ssh_keys_of
 from common.db.transactions import use_case
@@ -58,8 +58,8 @@ def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
                 )
         except IntegrityError as error:
             raise SshKeyExists from error
-        note_event(user_id=user.pk, kind="key.added", subject=f"{added.name} {added.fingerprint}")
-        _tell_instances(user)
+        record_event(user_id=user.pk, kind="key.added", subject=f"{added.name} {added.fingerprint}")
+        _notify_instances(user)
     return added
 
 
@@ -69,13 +69,13 @@ def remove_ssh_key(*, user: User, key_id: UUID) -> None:
         key = SshKey.objects.filter(pk=key_id, user=user).first()
         if key is None:
             raise NotFound("There is no such SSH key.")
-        note_event(user_id=user.pk, kind="key.removed", subject=f"{key.name} {key.fingerprint}")
+        record_event(user_id=user.pk, kind="key.removed", subject=f"{key.name} {key.fingerprint}")
         key.delete()
-        _tell_instances(user)
+        _notify_instances(user)
 
 
-def _tell_instances(user: User) -> None:
-    """Enqueue the update of instances; the sweep `instances.follow_all_keys` finds the same work."""
+def _notify_instances(user: User) -> None:
+    """Enqueue the update of instances; the sweep `instances.apply_all_account_keys` finds the same work."""
     enqueue("instances.follow_keys", user.pk.hex)
 
 

@@ -22,14 +22,14 @@ from accounts.constants import (
     MAX_TEAM_MEMBERS,
 )
 from accounts.errors import AlreadyMember, InvitedLately, TooMany, TooManyInvitations
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.mail.outbox import queue_mail
 from accounts.models import InvitationMail, Membership, User
 from accounts.selectors import members_of, owned_team
 from accounts.teams.services import lock_team
 from common import clock
 from common.db.transactions import use_case
-from common.emails import read_email
+from common.emails import parse_email
 from common.encryption import secret_digest
 from common.mail import name_in_mail
 
@@ -49,7 +49,7 @@ def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membersh
         TooMany: the team is full.
         InvalidInput: the address is not valid.
     """
-    email = read_email(email)
+    email = parse_email(email)
     secret, now = secrets.token_urlsafe(INVITATION_SECRET_BYTES), clock.now()
     with use_case():
         team = lock_team(owned_team(user, team_id).pk)
@@ -64,12 +64,12 @@ def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membersh
         member.role, member.invite_hash = role, secret_digest(secret)
         member.expires_at = now + INVITATION_LIFETIME
         member.save()
-        note_event(user_id=user.pk, kind="team.invited", subject=f"{team.name}: {member.email}")
+        record_event(user_id=user.pk, kind="team.invited", subject=f"{team.name}: {member.email}")
         _queue_mail(user, member, secret)
     return member, secret
 
 
-def drop_old_invitation_mails(*, now: datetime) -> int:
+def delete_old_invitation_mails(*, now: datetime) -> int:
     """Delete rows that no limit counts any more, and return how many."""
     with use_case():
         dropped, _rows = InvitationMail.objects.filter(at__lt=now - INVITATION_MAILS_KEPT).delete()

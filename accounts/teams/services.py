@@ -7,7 +7,7 @@ from uuid import UUID
 
 from accounts.constants import MAX_TEAMS
 from accounts.errors import AlreadyMember, LastOwner, TooMany
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import Membership, Team, User
 from accounts.selectors import invitation_of, members_of, owned_team, team_of, teams_of
 from common import clock
@@ -27,7 +27,7 @@ def create_team(*, user: User, name: str) -> Team:
         _check_room(user)
         team = Team.objects.create(name=name)
         Membership.objects.create(team=team, user=user, email=user.email, role=OWNER, joined_at=clock.now())
-        note_event(user_id=user.pk, kind="team.created", subject=name)
+        record_event(user_id=user.pk, kind="team.created", subject=name)
     return team_of(user, team.pk)
 
 
@@ -49,7 +49,7 @@ def delete_team(*, user: User, team_id: UUID) -> None:
         team = lock_team(owned_team(user, team_id).pk)
         if members_of(team.pk).filter(user__isnull=False).exclude(user=user).exists():
             raise LastOwner("Others are in this team: remove them first.")
-        note_event(user_id=user.pk, kind="team.deleted", subject=team.name)
+        record_event(user_id=user.pk, kind="team.deleted", subject=team.name)
         team.delete()
 
 
@@ -72,7 +72,7 @@ def accept_invitation(*, user: User, secret: str) -> Team:
         invitation.user, invitation.joined_at = user, clock.now()
         invitation.invite_hash, invitation.expires_at = "", None
         invitation.save()
-        note_event(user_id=user.pk, kind="team.joined", subject=invitation.team.name)
+        record_event(user_id=user.pk, kind="team.joined", subject=invitation.team.name)
     return team_of(user, invitation.team_id)
 
 
@@ -90,7 +90,7 @@ def set_role(*, user: User, team_id: UUID, member_id: UUID, role: str) -> Member
         member.role = role
         member.save(update_fields=["role"])
         if member.user_id is not None:
-            note_event(user_id=member.user_id, kind="team.role", subject=f"{member.team.name}: {role}")
+            record_event(user_id=member.user_id, kind="team.role", subject=f"{member.team.name}: {role}")
     return member
 
 
@@ -109,7 +109,7 @@ def remove_member(*, user: User, team_id: UUID, member_id: UUID) -> None:
             raise Forbidden("Only an owner of the team can do this.")
         _check_not_last(member)
         if member.user_id is not None:
-            note_event(user_id=member.user_id, kind="team.left", subject=team.name)
+            record_event(user_id=member.user_id, kind="team.left", subject=team.name)
         member.delete()
 
 

@@ -18,7 +18,7 @@ from accounts.constants import (
 )
 from accounts.end_access import end_credentials
 from accounts.errors import MissingScope, TooMany
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import ApiToken, User
 from accounts.selectors import token_credential, token_of, tokens_of
 from common import clock
@@ -54,7 +54,7 @@ def issue_token(
             scopes=sorted(set(scopes)),
             expires_at=expires_at,
         )
-        note_event(user_id=user.pk, kind="token.created", subject=_named(token))
+        record_event(user_id=user.pk, kind="token.created", subject=_named(token))
     return token, f"{TOKEN_MARK}_{prefix}_{secret}"
 
 
@@ -67,25 +67,25 @@ def revoke_token(*, user: User, token_id: UUID) -> None:
     with use_case():
         token = token_of(user, token_id)
         _revoke([token])
-        note_event(user_id=user.pk, kind="token.revoked", subject=_named(token))
+        record_event(user_id=user.pk, kind="token.revoked", subject=_named(token))
 
 
 def revoke_all_tokens(*, user: User) -> int:
     """Revoke every token of the account at once, and return how many there were."""
     with use_case():
-        return revoke_all_with(user=user)
+        return revoke_all_in_transaction(user=user)
 
 
-def revoke_all_with(*, user: User) -> int:
+def revoke_all_in_transaction(*, user: User) -> int:
     """Revoke every token of the account inside the caller's transaction, and return how many there were."""
     live = list(tokens_of(user))
     _revoke(live)
     if live:
-        note_event(user_id=user.pk, kind="token.all_revoked", subject=str(len(live)))
+        record_event(user_id=user.pk, kind="token.all_revoked", subject=str(len(live)))
     return len(live)
 
 
-def note_use(*, token: ApiToken) -> None:
+def record_use(*, token: ApiToken) -> None:
     """Set `last_used_at`, at most once a minute.
 
     A locked row is skipped: another request is recording the use.

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from allauth.account.models import EmailAddress
 
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import User
 from common.db.transactions import use_case
 
@@ -22,7 +22,7 @@ def add_person(*, email: str, password: str, display_name: str = "", is_host_own
     return person
 
 
-def note_language(*, user_id: UUID, language: str) -> None:
+def record_language(*, user_id: UUID, language: str) -> None:
     """Record the language in which the user reads pages; later mails are written in it."""
     with use_case():
         User.objects.filter(pk=user_id).update(language=language)
@@ -41,5 +41,5 @@ def edit_profile(*, user_id: UUID, display_name: str | None = None, is_host_owne
             setattr(person, name, value)
         if changes:
             person.save(update_fields=list(changes))
-            note_event(user_id=user_id, kind="profile.changed", subject=", ".join(changes))
+            record_event(user_id=user_id, kind="profile.changed", subject=", ".join(changes))
     return person

@@ -22,7 +22,7 @@ from common.db.transactions import joining
 from common.errors import DomainError, wrong_field
 
 
-def signed_in(request: HttpRequest) -> User:
+def panel_user(request: HttpRequest) -> User:
     """Return the user of a panel's request; the panels admit nobody else.
 
     Raises:
@@ -148,7 +148,7 @@ class OwnRowsAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         rows: QuerySet[Model] = super().get_queryset(request)
-        return rows.filter(**{self.owner_path: signed_in(request).pk})
+        return rows.filter(**{self.owner_path: panel_user(request).pk})
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return True

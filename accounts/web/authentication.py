@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from accounts.constants import TOKEN_MARK
 from accounts.models import ApiToken, User
 from accounts.selectors import live_token, token_credential
-from accounts.tokens.services import note_use
+from accounts.tokens.services import record_use
 from accounts.web.throttling import check_guesses, count_guess
-from common.http.origin import note_credential
+from common.http.origin import record_credential
 
 __all__ = ["SessionAuthentication", "TokenAuthentication"]
 
@@ -28,8 +28,8 @@ class TokenAuthentication(BaseAuthentication):
         if token is None:
             count_guess()
             raise AuthenticationFailed("This token is unknown, revoked or expired.")
-        note_use(token=token)
-        note_credential(token_credential(token.pk), via=f"token {TOKEN_MARK}_{token.prefix}…")
+        record_use(token=token)
+        record_credential(token_credential(token.pk), via=f"token {TOKEN_MARK}_{token.prefix}…")
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

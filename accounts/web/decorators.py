@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from accounts.models import User
-from common.http.origin import page_named
+from common.http.origin import page_from_header
 
 P = ParamSpec("P")
 
@@ -25,7 +25,7 @@ PersonalView = Callable[Concatenate[SignedInRequest, P], HttpResponse]
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
-def signed_in(view: PersonalView[P]) -> View[P]:
+def login_required_page(view: PersonalView[P]) -> View[P]:
     """Redirect anonymous visitors to the log-in page and back.
 
     For a part requested by htmx, the whole page is redirected.
@@ -36,7 +36,7 @@ def signed_in(view: PersonalView[P]) -> View[P]:
             return view(cast(SignedInRequest, request), *args, **kwargs)
         if not request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
             return redirect_to_login(request.get_full_path())
-        page = page_named(request, "HX-Current-URL")
+        page = page_from_header(request, "HX-Current-URL")
         back = urlencode({"next": page._replace(scheme="", netloc="").geturl()}, safe="/")
         return HttpResponse(status=204, headers={"HX-Redirect": f"{reverse('account_login')}?{back}"})
 

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.constants import MAX_IDEMPOTENCY_KEY_CHARS
-from accounts.idempotency.services import rehearse, run_once
-from accounts.web.permissions import asker
+from accounts.idempotency.services import run_dry, run_once
+from accounts.web.permissions import current_user
 from common.errors import FieldError, InvalidInput
 from common.json import as_plain
 
@@ -20,19 +20,19 @@ Work = Callable[[], tuple[int, Any]]
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_CHARS}}}")
 
 
-def reply_once(request: Request, work: Work, *, dry_run: Work | None = None, once: Sequence[str] = ()) -> Response:
+def idempotent_response(request: Request, work: Work, *, dry_run: Work | None = None, once: Sequence[str] = ()) -> Response:
     """Return the response of `work`, executed once for each `Idempotency-Key`.
 
     Fields named in `once` are returned only the first time. With `?dry_run=true`, return 200 and what would
     happen: the body of `dry_run`, or else that of `work`, rolled back.
     """
     if _wants_dry_run(request):
-        _, body = dry_run() if dry_run else rehearse(work=work)
+        _, body = dry_run() if dry_run else run_dry(work=work)
         if once:
             body = {**as_plain(body), **dict.fromkeys(once)}
         return Response(body, status=200, headers={"Dry-Run": "true"})
     key = _key(request)
-    status, body = run_once(user=asker(request), key=key, request_hash=request_hash(request), work=work, once=once)
+    status, body = run_once(user=current_user(request), key=key, request_hash=request_hash(request), work=work, once=once)
     return Response(body, status=status)
 
 

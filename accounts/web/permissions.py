@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView  # which imports this module through its defaults
 
 
-def asker(request: Request) -> User:
+def current_user(request: Request) -> User:
     """Return the user of a request that HasScope has admitted."""
     user = request.user
     assert isinstance(user, User)  # HasScope has refused everyone else
     return user
 
 
-def asking_token(request: Request) -> ApiToken | None:
+def current_token(request: Request) -> ApiToken | None:
     """Return the token of the request, or None for a session."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
 def holds_scope(request: Request, scope: str) -> bool:
     """Return whether the request has the scope; sessions have all of them."""
-    token = asking_token(request)
+    token = current_token(request)
     return token is None or scope in token.scopes
 
 
@@ -51,7 +51,7 @@ def require_confirmation(request: Request) -> None:
     Raises:
         ConfirmationNeeded: there is no recent confirmation.
     """
-    if asking_token(request) is not None or not did_recently_reauthenticate(request._request):
+    if current_token(request) is not None or not did_recently_reauthenticate(request._request):
         raise ConfirmationNeeded
 
 
@@ -76,16 +76,16 @@ class HasScope(BasePermission):
 class PublicToRead(HasScope):
     """Allow everyone to read, and everything else like HasScope.
 
-    The view calls `reads_own` to find out whether it may also show private data.
+    The view calls `user_with_own_data` to find out whether it may also show private data.
     """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return request.method in ("GET", "HEAD") or super().has_permission(request, view)
 
 
-def reads_own(request: Request, view: "APIView") -> User | None:
+def user_with_own_data(request: Request, view: "APIView") -> User | None:
     """Return the requesting user, if they may see their own data here."""
     try:
-        return asker(request) if HasScope().has_permission(request, view) else None
+        return current_user(request) if HasScope().has_permission(request, view) else None
     except MissingScope:
         return None

@@ -48,7 +48,7 @@ class RequestRate(BaseThrottle):
     """
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
-        policy, asker = self._asker(request)
+        policy, asker = self._requester(request)
         quota = settings.API_RATE_USER if policy == "account" else settings.API_RATE_ANONYMOUS
         at = clock.now().timestamp()
         used = request_counter().count(asker, quota=quota, at=at)
@@ -59,7 +59,7 @@ class RequestRate(BaseThrottle):
     def wait(self) -> float:
         return float(self.rate.resets_in_s)
 
-    def _asker(self, request: Request) -> tuple[str, str]:
+    def _requester(self, request: Request) -> tuple[str, str]:
         if isinstance(request.auth, ApiToken):
             return "account", f"token:{request.auth.pk.hex}"
         if request.user and request.user.is_authenticated:

@@ -32,8 +32,8 @@ from accounts.models import Webhook, WebhookDelivery, WebhookEvent
 from accounts.webhooks.signed_message import body_of, headers_of
 from common import change_counters
 from common.db.transactions import use_case
-from common.encryption import CannotUnseal
-from common.http.outbound import OutboundFault, ask
+from common.encryption import CannotDecrypt
+from common.http.outbound import OutboundFault, send_request
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def send_webhooks(*, now: datetime) -> int:
     return sum(not outcome.fault for outcome in outcomes)
 
 
-def drop_old_webhook_events(*, now: datetime) -> int:
+def delete_old_webhook_events(*, now: datetime) -> int:
     """Delete events that are older than a month, with their deliveries."""
     with use_case():
         old = WebhookEvent.objects.filter(at__lte=now - WEBHOOK_EVENTS_KEPT).order_by("at")[:WEBHOOK_DROP_BATCH]
@@ -102,7 +102,7 @@ def _attempt(delivery: WebhookDelivery, now: datetime) -> Outcome:
     try:
         body = body_of(delivery.event)
         headers = headers_of(delivery.webhook, delivery.event, body, at=now)
-        answer = ask(
+        answer = send_request(
             "POST",
             delivery.webhook.url,
             headers=headers,
@@ -112,7 +112,7 @@ def _attempt(delivery: WebhookDelivery, now: datetime) -> Outcome:
         )
     except OutboundFault as fault:
         return Outcome(now, None, fault.code, fault.detail, _ms(begun))
-    except CannotUnseal:
+    except CannotDecrypt:
         return Outcome(now, None, "secret_lost", "The secret cannot be read any more: rotate it.", _ms(begun))
     text = answer.body.decode("utf-8", "replace").replace("\x00", "")
     return Outcome(now, answer.status, _fault_of(answer.status), text, _ms(begun))
@@ -142,13 +142,13 @@ def _record(delivery: WebhookDelivery, outcome: Outcome) -> None:
             fault=outcome.fault,
             answer=outcome.answer[:300],
             tries=[*delivery.tries, one_try][-WEBHOOK_TRIES_KEPT:],
-            **_what_next(delivery, outcome),
+            **_next_state(delivery, outcome),
         )
-        _note_health(delivery.webhook_id, outcome)
-        change_counters.touch(f"user:{delivery.webhook.user_id.hex}")
+        _record_health(delivery.webhook_id, outcome)
+        change_counters.notify_change(f"user:{delivery.webhook.user_id.hex}")
 
 
-def _what_next(delivery: WebhookDelivery, outcome: Outcome) -> dict[str, datetime | None]:
+def _next_state(delivery: WebhookDelivery, outcome: Outcome) -> dict[str, datetime | None]:
     if not outcome.fault:
         return {"due_at": None, "delivered_at": outcome.at}
     due_at = outcome.at + wait_after(delivery.attempts)
@@ -162,7 +162,7 @@ def wait_after(attempts: int) -> timedelta:
     return WEBHOOK_WAITS[min(attempts, len(WEBHOOK_WAITS)) - 1]
 
 
-def _note_health(webhook_id: UUID, outcome: Outcome) -> None:
+def _record_health(webhook_id: UUID, outcome: Outcome) -> None:
     hook = Webhook.objects.filter(pk=webhook_id)
     if not outcome.fault:
         hook.exclude(failing_since=None).update(failing_since=None)

@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 
 from accounts.constants import MAX_WEBHOOKS, WEBHOOK_FORMER_VALID, WEBHOOK_KINDS, WEBHOOK_SECRET_BYTES, WEBHOOK_SECRET_MARK
 from accounts.errors import TooMany
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import User, Webhook, WebhookDelivery, WebhookEvent
 from accounts.selectors import delivery_of, webhook_of, webhooks_of
 from common import clock
 from common.db.transactions import use_case
-from common.encryption import seal
+from common.encryption import encrypt
 from common.errors import wrong_field
-from common.http.outbound import OutboundFault, read_target, resolve
+from common.http.outbound import OutboundFault, parse_target, resolve
 from common.jobs import enqueue
 
 
@@ -35,9 +35,9 @@ def add_webhook(*, user: User, url: str, kinds: Sequence[str] = (), description:
         if webhooks_of(user).count() >= MAX_WEBHOOKS:
             raise TooMany(f"An account has at most {MAX_WEBHOOKS} webhooks; remove some first.")
         hook = Webhook.objects.create(
-            user=user, url=url, kinds=_kinds(kinds), description=description, sealed_secret=seal(secret)
+            user=user, url=url, kinds=_kinds(kinds), description=description, sealed_secret=encrypt(secret)
         )
-        note_event(user_id=user.pk, kind="webhook.added", subject=url)
+        record_event(user_id=user.pk, kind="webhook.added", subject=url)
     return hook, secret
 
 
@@ -74,7 +74,7 @@ def remove_webhook(*, user: User, webhook_id: UUID) -> None:
     """Remove a webhook with its log; nothing more is sent."""
     with use_case():
         hook = _locked(user, webhook_id)
-        note_event(user_id=user.pk, kind="webhook.removed", subject=hook.url)
+        record_event(user_id=user.pk, kind="webhook.removed", subject=hook.url)
         hook.delete()
 
 
@@ -87,9 +87,9 @@ def rotate_secret(*, user: User, webhook_id: UUID) -> tuple[Webhook, str]:
     with use_case():
         hook = _locked(user, webhook_id)
         hook.sealed_former, hook.former_until = hook.sealed_secret, clock.now() + WEBHOOK_FORMER_VALID
-        hook.sealed_secret = seal(secret)
+        hook.sealed_secret = encrypt(secret)
         hook.save(update_fields=["sealed_secret", "sealed_former", "former_until"])
-        note_event(user_id=user.pk, kind="webhook.rotated", subject=hook.url)
+        record_event(user_id=user.pk, kind="webhook.rotated", subject=hook.url)
     return hook, secret
 
 
@@ -127,7 +127,7 @@ def check_address(*, url: str) -> None:
         InvalidInput: the address is not allowed; the error names the field.
     """
     try:
-        resolve(read_target(url))
+        resolve(parse_target(url))
     except OutboundFault as fault:
         raise wrong_field("url", fault.detail) from fault
 

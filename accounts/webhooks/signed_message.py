@@ -9,7 +9,7 @@ from typing import Any
 
 from accounts.constants import WEBHOOK_SECRET_MARK
 from accounts.models import Webhook, WebhookEvent
-from common.encryption import unseal
+from common.encryption import decrypt
 from common.ids import public_id
 
 _AGENT = "Berth-Webhooks/1"
@@ -47,7 +47,7 @@ def _signature(secret: str, message_id: str, stamp: str, body: bytes) -> str:
 
 def secrets_of(webhook: Webhook, at: datetime) -> list[str]:
     """Return the secrets that are valid at this moment, the present one first."""
-    secrets = [unseal(webhook.sealed_secret)]
+    secrets = [decrypt(webhook.sealed_secret)]
     if webhook.sealed_former and webhook.former_until is not None and at < webhook.former_until:
-        secrets.append(unseal(webhook.sealed_former))
+        secrets.append(decrypt(webhook.sealed_former))
     return secrets

@@ -12,14 +12,14 @@ from agents.daemon.control_plane.http_client import LinkError
 from agents.daemon.docker_engine.fitness import EngineUnfit
 from agents.daemon.docker_engine.host_claim import HostTaken, claimed_by, take_over
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
-from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, renew
+from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, enrol_again
 from agents.daemon.gpu.nvml import BadGpuList, parse_gpu_list
 from agents.daemon.host_process import run_host, stop_on_signals
 from agents.daemon.installation.service import unit_text
 from agents.daemon.lib.config import DEFAULT_STATE, AgentConfig, FolderUnusable, NotEnrolled, load_config
 from agents.daemon.lib.journal import JournalLost
 from agents.daemon.lib.state_folder import FolderCopied, FolderInUse, adopt, folder_lock
-from agents.daemon.owner_commands import OWNER_FAULTS, add_owner_commands, percent, port_range, release_key
+from agents.daemon.owner_commands import OWNER_COMMAND_ERRORS, add_owner_commands, percent, port_range, release_key
 from agents.daemon.simulated_fleet import Fleet, NotSimulated
 from agents.protocol.log_lines import use_one_line
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("agents.daemon")
 _FAULTS = (
     *(FolderUnusable, FolderInUse, FolderCopied, HostTaken, NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
     *(BadGpuList, LinkError, EngineSilent, EngineRefused, EngineUnfit, JournalLost),
-    *OWNER_FAULTS,
+    *OWNER_COMMAND_ERRORS,
 )
 
 
@@ -110,7 +110,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _enrol(options: argparse.Namespace) -> int:
     if options.new_key:
-        reply = renew(options.state_dir, options.url, options.token)
+        reply = enrol_again(options.state_dir, options.url, options.token)
         print(f"{reply.name} ({reply.host_id}) has a new key; now: berth-agent run --state-dir {options.state_dir}")
         return 0
     parse_gpu_list(options.simulate_gpus)

@@ -9,25 +9,25 @@ from typing import Any
 
 from agents.daemon import __version__
 from agents.daemon.control_plane.http_client import Backoff, Link, LinkError, WaitTarget
-from agents.daemon.control_plane.revocation import cut_off
+from agents.daemon.control_plane.revocation import stop_revoked_agent
 from agents.daemon.disks.operation_runner import Operations
 from agents.daemon.disks.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.docker_engine.container_spec import container_name
 from agents.daemon.engine.interface import Container, EngineRefused, EngineSilent, Runtime
-from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
+from agents.daemon.engine.ssh_interface import SimulatedSshGateway, SshGateway
 from agents.daemon.lib.journal import Entry, Journal
 from agents.daemon.lib.sync_primitives import LatestValue, WakeupEvent
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.actions import ActionExecutor
-from agents.daemon.reconciler.epochs import Epochs, kept_from_running
-from agents.daemon.reconciler.exit_causes import Endings
-from agents.daemon.reconciler.fencing import Verdict, judge_slip
-from agents.daemon.reconciler.image_prefetch import Prefetch
+from agents.daemon.reconciler.epochs import Epochs, quarantine_orders
+from agents.daemon.reconciler.exit_causes import ExitCauses
+from agents.daemon.reconciler.fencing import FencingResult, validate_early_order
+from agents.daemon.reconciler.image_prefetch import ImagePrefetcher
 from agents.daemon.reconciler.plan import Observed, plan
-from agents.daemon.reconciler.report_phases import View, by_instance, gist_of, remembered, row_of, unvouched
+from agents.daemon.reconciler.report_phases import View, by_instance, comparable_part, remembered, row_of, unknown_row
 from agents.daemon.reconciler.worker_pool import WorkerPool
 from agents.daemon.self_test.runner import SelfTester
-from agents.daemon.streams.stream_server import Streams
+from agents.daemon.streams.stream_server import StreamServer
 from agents.daemon.telemetry.sampler import Telemetry
 from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, Report, WaitAnswer
 from agents.protocol.version import SUPPORTED
@@ -36,9 +36,9 @@ logger = logging.getLogger(__name__)
 
 UNKNOWN_AFTER = 10.0  # seconds without an answer from the engine after which phases are reported as unknown
 FACTS_EVERY = 30.0
-FRESH = 5.0  # age in seconds up to which a view of the engine is reused, if nothing says that it changed
-ASK_AGAIN = 1.0  # seconds until the engine is asked again who ended a container, if it did not say
-SOON = 0.2  # seconds that a report of progress may wait, so that a start does not cost one report per step
+VIEW_MAX_AGE = 5.0  # age in seconds up to which a view of the engine is reused, if nothing says that it changed
+CAUSE_RETRY = 1.0  # seconds until the engine is asked again who ended a container, if it did not say
+PROGRESS_DELAY = 0.2  # seconds that a report of progress may wait, so that a start does not cost one report per step
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class AgentComponents:
     gather: Callable[[], HostFacts]
     self_tester: SelfTester
     operations: Operations
-    prefetch: Prefetch
+    prefetch: ImagePrefetcher
     volumes: Volumes = field(default_factory=SimulatedVolumes)
-    streams: Streams = field(default_factory=Streams)
-    bridge: Bridge = field(default_factory=SimulatedBridge)
+    streams: StreamServer = field(default_factory=StreamServer)
+    bridge: SshGateway = field(default_factory=SimulatedSshGateway)
 
 
 class Agent:
@@ -69,10 +69,10 @@ class Agent:
         self._mailbox = LatestValue[WaitTarget]()
         self._stopped = threading.Event()
         self._backoff = Backoff()
-        self._crew = WorkerPool(parts.steps, parts.journal, inline=parts.runtime.instant, changed=self._note_change)
-        parts.self_tester.changed = self._note_self_test
-        parts.operations.changed = self._note_change
-        self._endings = Endings(parts.runtime, parts.journal)
+        self._crew = WorkerPool(parts.steps, parts.journal, inline=parts.runtime.instant, changed=self._wake_for_job)
+        parts.self_tester.changed = self._wake_for_facts
+        parts.operations.changed = self._wake_for_job
+        self._endings = ExitCauses(parts.runtime, parts.journal)
         self._epochs = Epochs(parts.journal)
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
@@ -92,14 +92,14 @@ class Agent:
         self._facts_wanted = self._revoked = False
 
     def run(self) -> None:
-        self._begin()
+        self._prepare()
         threading.Thread(target=self._wait_for_changes, name="wait", daemon=True).start()
-        heard = (self._note_engine, self._stopped)
+        heard = (self._wake_to_observe, self._stopped)
         threading.Thread(target=self.parts.runtime.watch, args=heard, name="watch", daemon=True).start()
-        self.parts.telemetry.start(self._note_self_test, self._stopped)
+        self.parts.telemetry.start(self._wake_for_facts, self._stopped)
         self.parts.prefetch.start(self._stopped)
         while not self._stopped.is_set():
-            if not self._turn():
+            if not self._run_pass():
                 self._alarm.sleep(self._idle_time())
         self.parts.bridge.stop()
         self.parts.streams.stop()
@@ -108,18 +108,18 @@ class Agent:
 
     def run_once(self) -> None:
         """Sync once, do the work that follows, and report the outcome. Raises LinkError."""
-        self._begin()
-        self._exchange(self._look())
+        self._prepare()
+        self._sync(self._observe())
         beside = (self._crew, self.parts.self_tester, self.parts.operations)
-        while self._work(self._look()) or any(part.at_work() for part in beside):
+        while self._act(self._observe()) or any(part.at_work() for part in beside):
             self._alarm.sleep(0.05)
         self._refresh_facts()
-        self._exchange(self._look())
+        self._sync(self._observe())
 
     def ask(self) -> list[DesiredInstance]:
         """Sync once without any work, and return the instances that the market wants here. Raises LinkError."""
-        self._begin()
-        return self.parts.link.sync(self._report(self._look(), full=True)).instances
+        self._prepare()
+        return self.parts.link.sync(self._report(self._observe(), full=True)).instances
 
     def stop(self) -> None:
         """End the loop; every container is left as it is."""
@@ -129,45 +129,45 @@ class Agent:
         self._alarm.ring()
         self._mailbox.put(None)
 
-    def _begin(self) -> None:
+    def _prepare(self) -> None:
         self.parts.runtime.secure()
         self._refresh_facts()
 
-    def _turn(self) -> bool:
+    def _run_pass(self) -> bool:
         """Run one pass; return whether another one should follow at once. Raises JournalLost."""
         self.parts.journal.check()
         if self._facts_wanted:
             self._refresh_facts()
-        heeded = self._heed_answer()
-        view = self._look()
-        if heeded and self._work(view):
+        heeded = self._apply_early_order()
+        view = self._observe()
+        if heeded and self._act(view):
             return True  # done already: the sync that is due anyway reports the outcome
         if self._sync_due(view):
             try:
-                self._exchange(view)
+                self._sync(view)
             except LinkError as error:
-                self._hold_off(error)
+                self._back_off(error)
         # The answer can change what is to be reported without any work: an ended container may now count as stopped by
         # order.
-        worked = self._work(view) or self._sync_due(view)
+        worked = self._act(view) or self._sync_due(view)
         if not worked and time.monotonic() - self._facts_at > FACTS_EVERY:
             self.parts.runtime.secure()
             self._refresh_facts()
         return worked
 
-    def _hold_off(self, error: LinkError) -> None:
+    def _back_off(self, error: LinkError) -> None:
         if error.revoked and not self._revoked:
-            self._revoked, self._newest = True, cut_off(self.parts, self._newest)
+            self._revoked, self._newest = True, stop_revoked_agent(self.parts, self._newest)
         delay = self._backoff.next_delay(error)
         self._sync_not_before = time.monotonic() + delay
         if not self._stopped.is_set():  # `stop` aborts a request on purpose
             logger.warning("%s; again in %.1f s", error, delay)
 
-    def _note_engine(self) -> None:
+    def _wake_to_observe(self) -> None:
         self._look_wanted = True
         self._alarm.ring()
 
-    def _note_self_test(self) -> None:
+    def _wake_for_facts(self) -> None:
         """Have the facts refreshed, since a self-test that has ended may have measured some."""
         self._facts_wanted = True
         self._alarm.ring()
@@ -177,12 +177,12 @@ class Agent:
         running = [item for item in (self._desired or {}).values() if item.run == "running"]
         return frozenset(uuid for item in running for uuid in item.gpu_uuids)
 
-    def _note_change(self, urgent: bool) -> None:
+    def _wake_for_job(self, urgent: bool) -> None:
         """Wake the loop, because a job ended (`urgent`) or made progress."""
         if urgent:
-            self._note_engine()
+            self._wake_to_observe()
         else:
-            self._alarm.ring(SOON)
+            self._alarm.ring(PROGRESS_DELAY)
 
     def _idle_time(self) -> float:
         now = time.monotonic()
@@ -192,9 +192,9 @@ class Agent:
         until_retry = self._crew.next_try_in()
         return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
 
-    def _look(self) -> View:
+    def _observe(self) -> View:
         """Return the present view, or one that is sure to hold: a container's start blocks its inspection."""
-        if not self._look_wanted and time.monotonic() - self._answered_at < FRESH:
+        if not self._look_wanted and time.monotonic() - self._answered_at < VIEW_MAX_AGE:
             return View(self._containers, self._answered_at)
         self._look_wanted = False
         asked_at = time.monotonic()
@@ -203,7 +203,7 @@ class Agent:
             self._answered_at = asked_at
             if not self._endings.settle(self._containers):
                 self._look_wanted = True
-                self._alarm.ring(ASK_AGAIN)
+                self._alarm.ring(CAUSE_RETRY)
             return View(self._containers, asked_at)
         except (EngineSilent, EngineRefused) as error:
             self._look_wanted = True
@@ -226,9 +226,9 @@ class Agent:
             return False
         if self._sync_wanted or now >= self._synced_at + self._interval or self._facts != self._told_facts:
             return True
-        return gist_of(self._report(view)) != self._told
+        return comparable_part(self._report(view)) != self._told
 
-    def _exchange(self, view: View) -> None:
+    def _sync(self, view: View) -> None:
         self._sync_wanted = False
         report = self._report(view, full=True)
         try:
@@ -238,19 +238,19 @@ class Agent:
             raise
         self._backoff.reset()
         self._synced_at = time.monotonic()
-        self._told, self._told_facts = gist_of(report), self._facts
+        self._told, self._told_facts = comparable_part(report), self._facts
         self.parts.telemetry.keep()
         if desired.need_facts and report.facts is None:
             self._told_facts = None
             self._sync_wanted = True
         self._accept(desired, report, view)
 
-    def _heed_answer(self) -> bool:
+    def _apply_early_order(self) -> bool:
         """Apply the early order that came with the relay's answer; return whether there was anything to do."""
         answer, self._answer = self._answer, None
         if answer is None or self._newest is None or self._desired is None or self._revoked:
             return False
-        verdict = judge_slip(answer, self._newest, self.parts.journal.entries())
+        verdict = validate_early_order(answer, self._newest, self.parts.journal.entries())
         self._admit(verdict)
         fresh = {item.id: item for item in verdict.accepted}
         self._desired = {**self._desired, **fresh}
@@ -258,7 +258,7 @@ class Agent:
         self._named |= fresh.keys()
         return bool(fresh)
 
-    def _admit(self, verdict: Verdict) -> None:
+    def _admit(self, verdict: FencingResult) -> None:
         for reason in verdict.refused:
             logger.warning("refused: %s", reason)
         self.parts.journal.record(verdict.changes, epoch=verdict.epoch)
@@ -285,13 +285,13 @@ class Agent:
         self._interval = max(1.0, desired.report_interval_s)
         self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
 
-    def _work(self, view: View) -> bool:
+    def _act(self, view: View) -> bool:
         """Start what the plan says; return whether some of it is already done."""
         if self._desired is None:
             return False
         frozen = self._revoked or (self._newest is not None and self._newest.frozen)
         entries = self.parts.journal.entries()
-        wanted = {**self._desired, **kept_from_running(entries, self._named)}
+        wanted = {**self._desired, **quarantine_orders(entries, self._named)}
         self._crew.cancel_outdated({} if frozen else wanted)
         if frozen or view.age_s > 0:
             return False  # the engine's present state is unknown, so nothing may be concluded from it
@@ -319,7 +319,7 @@ class Agent:
             agent_version=__version__,
             versions=list(SUPPORTED),
             facts=self._facts if full and self._facts != self._told_facts else None,
-            instances=events.judged(rows) if view.age_s <= UNKNOWN_AFTER else [unvouched(row) for row in rows],
+            instances=events.judged(rows) if view.age_s <= UNKNOWN_AFTER else [unknown_row(row) for row in rows],
             absent=sorted(absent & named),
             foreign=sorted(foreign),
             engine_age_s=round(view.age_s, 1),

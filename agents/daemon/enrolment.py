@@ -33,7 +33,7 @@ class NotTheSameHost(Exception):
     """The market enrolled the machine as another host than the folder's, to which its containers belong."""
 
 
-def renew(state: Path, url: str, token: str) -> EnrolReply:
+def enrol_again(state: Path, url: str, token: str) -> EnrolReply:
     """Enrol the folder's host again under a new key, after its last was revoked; keep the other settings.
 
     The new key is stored next to the old one until the market has accepted it, so that a retry is the same request.
@@ -45,10 +45,10 @@ def renew(state: Path, url: str, token: str) -> EnrolReply:
     """
     chosen = config.load_config(state)
     key = config.load_or_make_key(state, config.NEXT_KEY_FILE)
-    reply = _ask(state, replace(chosen, url=url), key, token)
+    reply = _request_enrolment(state, replace(chosen, url=url), key, token)
     if reply.host_id != chosen.host_id:
         raise NotTheSameHost(f"The market calls this host {reply.host_id}, the folder {chosen.host_id}: use another folder.")
-    config.take_next_key(state)
+    config.activate_next_key(state)
     config.save_config(state, replace(chosen, url=url, name=reply.name))
     return reply
 
@@ -76,12 +76,12 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
         behind_nat=not address,
         listen="::" if ":" in address and wanted.listen == AgentConfig.listen else wanted.listen,
     )
-    reply = _ask(state, chosen, key, token)
+    reply = _request_enrolment(state, chosen, key, token)
     config.save_config(state, replace(chosen, host_id=reply.host_id, name=reply.name))
     return reply
 
 
-def _ask(state: Path, chosen: AgentConfig, key: Ed25519PrivateKey, token: str) -> EnrolReply:
+def _request_enrolment(state: Path, chosen: AgentConfig, key: Ed25519PrivateKey, token: str) -> EnrolReply:
     if chosen.runtime == "docker":
         check_engine()
     with closing(wiring.build_runtime(state, chosen)) as runtime:

@@ -17,7 +17,7 @@ from agents.daemon.agent import Agent
 from agents.daemon.docker_engine.fitness import check_engine
 from agents.daemon.docker_engine.host_claim import HostTaken, claim_engine, watch_claim
 from agents.daemon.lib.config import AgentConfig, FolderUnusable
-from agents.daemon.lib.state_folder import folder_lock, own_place
+from agents.daemon.lib.state_folder import folder_lock, recorded_location
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _NOT_WRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
 
 
 @dataclass
-class _Hold:
+class _HostLock:
     """Hold on the folder and, with a real engine, on the host's claim there."""
 
     stop: Callable[[], None] = lambda: None
@@ -61,7 +61,7 @@ def run_host(state: Path, config: AgentConfig, *, once: bool) -> None:
             agent.run_once()
         else:
             stop_on_signals(agent.stop)
-            _start_anew_on_signal(agent, again)
+            _restart_on_signal(agent, again)
             agent.run()
         if hold.taken is not None:
             raise hold.taken
@@ -77,7 +77,7 @@ def stop_on_signals(stop: Callable[[], None]) -> None:
         signal.signal(number, lambda *_: stop())
 
 
-def _start_anew_on_signal(agent: Agent, again: threading.Event) -> None:
+def _restart_on_signal(agent: Agent, again: threading.Event) -> None:
     def end(*_: object) -> None:
         again.set()
         agent.stop()
@@ -97,11 +97,11 @@ def own_command() -> tuple[str, list[str]]:
 
 
 @contextmanager
-def _held(state: Path, config: AgentConfig) -> Iterator[_Hold]:
-    hold = _Hold()
+def _held(state: Path, config: AgentConfig) -> Iterator[_HostLock]:
+    hold = _HostLock()
     with folder_lock(state):
         with _writing(state):
-            place = own_place(state)
+            place = recorded_location(state)
         if config.runtime == "docker":
             check_engine()
             if place is None:

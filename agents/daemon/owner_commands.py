@@ -13,27 +13,29 @@ from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.installation.releases import NotInstalled, NotManaged, Releases, Versions, own_prefix
 from agents.daemon.installation.service import start_service, stop_service
 from agents.daemon.installation.uninstall import StillInUse, is_removed, uninstall
-from agents.daemon.installation.upgrade import DEADLINE_S, RolledBack, Upgrade, UpgradeUnderWay
+from agents.daemon.installation.upgrade import DEADLINE_S, RolledBack, Upgrade, UpgradeInProgress
 from agents.daemon.lib.config import DEFAULT_STATE, AgentConfig, is_enrolled, load_config
 from agents.daemon.lib.state_folder import folder_lock
 from agents.daemon.local_self_test import as_line, own_checks
 from agents.protocol.release import BadRelease
 
-OWNER_FAULTS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack, UpgradeUnderWay)
+OWNER_COMMAND_ERRORS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack, UpgradeInProgress)
 
 
 def add_owner_commands(commands: Any) -> None:
     """Add the commands; `commands` are argparse's subparsers."""
-    doctor = _added(commands, "doctor", "look for what keeps this machine from being a host", _doctor)
+    doctor = _add_command(commands, "doctor", "look for what keeps this machine from being a host", _doctor)
     doctor.add_argument("--url", default="", help="the market's address, before enrolment")
     doctor.add_argument("--ports", type=port_range, default=None, metavar="FIRST-LAST", help="for instances")
     doctor.add_argument("--json", action="store_true", help="for programs")
-    _added(commands, "self-test", "make the checks of the self-test here and show them", _self_test)
-    newer = _added(commands, "upgrade", "install the market's newest agent, and go back when it does not work", _upgrade)
+    _add_command(commands, "self-test", "make the checks of the self-test here and show them", _self_test)
+    newer = _add_command(
+        commands, "upgrade", "install the market's newest agent, and go back when it does not work", _upgrade
+    )
     newer.add_argument("--release-key", type=release_key, default=None, help="64 hex digits, where enrolment gave none")
     newer.add_argument("--older", action="store_true", help="even if the market's version is older than this one")
     newer.add_argument("--deadline", type=float, default=DEADLINE_S, metavar="SECONDS", help="default: %(default)s")
-    leave = _added(commands, "uninstall", "take the agent and all that it made off this machine", _uninstall)
+    leave = _add_command(commands, "uninstall", "take the agent and all that it made off this machine", _uninstall)
     leave.add_argument("--force", action="store_true", help="also what renters have here: it is lost")
 
 
@@ -71,7 +73,7 @@ def release_key(text: str) -> str:
     return text
 
 
-def _added(commands: Any, name: str, said: str, run: Any) -> argparse.ArgumentParser:
+def _add_command(commands: Any, name: str, said: str, run: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=said)
     parser.set_defaults(run=run)
     parser.add_argument("--state-dir", type=Path, default=DEFAULT_STATE, help="default: %(default)s")

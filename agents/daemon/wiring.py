@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from agents.daemon.agent import Agent, AgentComponents
-from agents.daemon.control_plane.confirming_client import NotedLink
+from agents.daemon.control_plane.confirming_client import ConfirmingLink
 from agents.daemon.control_plane.http_client import Link
-from agents.daemon.control_plane.port_check import ReachTest
-from agents.daemon.control_plane.speed_test import signed_line
+from agents.daemon.control_plane.port_check import PortCheck
+from agents.daemon.control_plane.speed_test import signed_connection
 from agents.daemon.disks.grow import Growth, simulated_growth
 from agents.daemon.disks.limited_runtime import LimitedRuntime
 from agents.daemon.disks.loop_disks import Disks, LoopDisks, SimulatedDisks
@@ -19,35 +19,35 @@ from agents.daemon.disks.system_disks import SystemDisks
 from agents.daemon.disks.volume_store import LoopVolumes, SimulatedVolumes, Volumes
 from agents.daemon.docker_engine.container_spec import OPEN_FILES, EngineOptions, profile_text
 from agents.daemon.docker_engine.runtime import DockerRuntime
-from agents.daemon.engine.exec_interface import ExecInterface, SimulatedDoorway
+from agents.daemon.engine.exec_interface import ExecInterface, SimulatedExec
 from agents.daemon.engine.image_cache import CACHE_FILE, ImageCache
 from agents.daemon.engine.interface import Runtime
 from agents.daemon.engine.simulated import SimulatedRuntime
-from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
+from agents.daemon.engine.ssh_interface import SimulatedSshGateway, SshGateway
 from agents.daemon.gpu.benchmark import wipe_gpu
 from agents.daemon.gpu.nvml import GpuProbe, NvmlProbe, SimulatedProbe
-from agents.daemon.gpu.wipe import Wipes
+from agents.daemon.gpu.wipe import GpuWiper
 from agents.daemon.lib.config import AgentConfig, load_or_make_key
 from agents.daemon.lib.journal import Journal
 from agents.daemon.operations.object_sync import sync_operators
 from agents.daemon.operations.read_log import log_operators
-from agents.daemon.operations.save_image import ImageOrders
+from agents.daemon.operations.save_image import ImageOperations
 from agents.daemon.reconciler.access_folder import AccessFolders
-from agents.daemon.reconciler.actions import ActionExecutor, Checkpoint, Limits, pass_by
-from agents.daemon.reconciler.image_prefetch import Prefetch
-from agents.daemon.self_test.checks import Bench, host_checks
+from agents.daemon.reconciler.actions import ActionExecutor, Checkpoint, Limits, no_checkpoint
+from agents.daemon.reconciler.image_prefetch import ImagePrefetcher
+from agents.daemon.self_test.checks import TestDependencies, host_checks
 from agents.daemon.self_test.runner import Checks, SelfTester
 from agents.daemon.self_test.simulated_checks import simulated_checks
 from agents.daemon.ssh.keys import HostKeys
-from agents.daemon.ssh.server import BridgedDoorway, LiveBridge
-from agents.daemon.streams.stream_server import Streams
+from agents.daemon.ssh.server import EmbeddedSshGateway, SshRoutedExec
+from agents.daemon.streams.stream_server import StreamServer
 from agents.daemon.telemetry import host_facts
 from agents.daemon.telemetry.sampler import Telemetry
-from agents.daemon.transfer.cleanup import TransferCleanup, both, drop_spares
-from agents.daemon.transfer.instance_transfer import move_operators
+from agents.daemon.transfer.cleanup import TransferCleanup, chain_cleanups, delete_incomplete_files
+from agents.daemon.transfer.instance_transfer import transfer_operators
 from agents.daemon.transfer.root_export import roots_of
 from agents.daemon.transfer.transfer_session import OpenPair
-from agents.daemon.transfer.volume_transfer import VolumeTravel, simulated_travel
+from agents.daemon.transfer.volume_transfer import VolumeTransfer, simulated_volume_transfers
 
 # A host behind NAT uses ports of the relay.
 ANY_PORT, HIGHEST_PORT = 1, 65_535
@@ -93,32 +93,45 @@ def _engine_operators(
     if isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes):
         growth = Growth(disks, sparse=config.sparse_disks, checkpoint=checkpoint, volumes=volumes.volumes)
         orders = DiskOrders(disks, volumes, sparse=config.sparse_disks, checkpoint=checkpoint)
-        travel = VolumeTravel(
+        travel = VolumeTransfer(
             volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_pair=open_pair, checkpoint=checkpoint
         )
         return {**orders.operators(), **growth.operators(), **travel.operators()}
-    return {**simulated_orders(), **simulated_growth(), **simulated_travel()}
+    return {**simulated_orders(), **simulated_growth(), **simulated_volume_transfers()}
 
 
-def _moves(
-    runtime: Runtime, disks: Disks, *, state: Path, config: AgentConfig, open_pair: OpenPair, checkpoint: Checkpoint
+def _host_operators(
+    runtime: Runtime,
+    disks: Disks,
+    volumes: Volumes,
+    *,
+    state: Path,
+    config: AgentConfig,
+    open_pair: OpenPair,
+    checkpoint: Checkpoint,
 ) -> Mapping[str, Operator]:
-    return move_operators(
+    transfers = transfer_operators(
         runtime, disks, state=state, open_pair=open_pair, listen_at=config.listen_at, checkpoint=checkpoint
     )
+    images = ImageOperations(runtime, checkpoint=checkpoint).operators()
+    disk_work = _engine_operators(disks, volumes, config, checkpoint, open_pair)
+    return {**disk_work, **log_operators(runtime), **transfers, **images}
 
 
-def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_by) -> Agent:
+def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = no_checkpoint) -> Agent:
     runtime, probe = build_runtime(state, config), build_probe(config)
     disks, volumes = build_disks(state, config), build_volumes(state, config)
     journal = Journal(state / "journal", durable=config.runtime != "simulated")
     if isinstance(runtime, LimitedRuntime):
         runtime.begin(journal)
-    drop_spares(state)
-    bridge, doorway = _ways_in(state, config, runtime)
-    streams, access = Streams(doorway), AccessFolders(state / "access")
+    delete_incomplete_files(state)
+    bridge, doorway = _build_access(state, config, runtime)
+    streams, access = StreamServer(doorway), AccessFolders(state / "access")
     syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
-    link = NotedLink(url=config.url, host_id=config.host_id, key=load_or_make_key(state), state=state)
+    operators = _host_operators(
+        runtime, disks, volumes, state=state, config=config, open_pair=streams.open_pair, checkpoint=checkpoint
+    )
+    link = ConfirmingLink(url=config.url, host_id=config.host_id, key=load_or_make_key(state), state=state)
     steps = ActionExecutor(
         runtime=runtime,
         disks=disks,
@@ -128,7 +141,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
         volumes=volumes,
         checkpoint=checkpoint,
         bridge=bridge,
-        wipes=Wipes(probe.compute_processes, wipe_gpu),
+        wipes=GpuWiper(probe.compute_processes, wipe_gpu),
         cache=ImageCache(runtime, state / CACHE_FILE, full_percent=config.image_gc_percent),
     )
     return Agent(
@@ -142,17 +155,11 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
             gather=partial(host_facts.gather, config, runtime, probe, state),
             self_tester=SelfTester(_checks(state, config, runtime, probe, link), inline=runtime.instant),
             operations=Operations(
-                {
-                    **_engine_operators(disks, volumes, config, checkpoint, streams.open_pair),
-                    **log_operators(runtime),
-                    **_moves(runtime, disks, state=state, config=config, open_pair=streams.open_pair, checkpoint=checkpoint),
-                    **ImageOrders(runtime, checkpoint=checkpoint).operators(),
-                    **syncs,
-                },
+                {**operators, **syncs},
                 inline=runtime.instant,
-                tidy=tidy and both(tidy, TransferCleanup(state, roots_of(runtime).forget).tidy),
+                tidy=tidy and chain_cleanups(tidy, TransferCleanup(state, roots_of(runtime).forget).tidy),
             ),
-            prefetch=Prefetch(runtime, steps.images, enabled=config.prefetch_images and not config.local_images),
+            prefetch=ImagePrefetcher(runtime, steps.images, enabled=config.prefetch_images and not config.local_images),
             volumes=volumes,
             streams=streams,
             bridge=bridge,
@@ -171,18 +178,19 @@ def _limits(config: AgentConfig, probe: GpuProbe) -> Limits:
     )
 
 
-def _ways_in(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[Bridge, ExecInterface]:
+def _build_access(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[SshGateway, ExecInterface]:
     """Return the SSH server for images without one, and the exec interface for streams."""
     if not isinstance(runtime, DockerRuntime):
-        return SimulatedBridge(), SimulatedDoorway()
+        return SimulatedSshGateway(), SimulatedExec()
     doorway = runtime.doorway()
-    bridge = LiveBridge(doorway, HostKeys(state / "host-keys"), None if config.behind_nat else config.listen)
-    return bridge, BridgedDoorway(doorway, bridge)
+    bridge = EmbeddedSshGateway(doorway, HostKeys(state / "host-keys"), None if config.behind_nat else config.listen)
+    return bridge, SshRoutedExec(doorway, bridge)
 
 
 def _checks(state: Path, config: AgentConfig, runtime: Runtime, probe: GpuProbe, link: Link) -> Checks:
     if config.runtime == "simulated":
         return lambda held: simulated_checks(runtime, probe, state, config.gpu_seed)
     return partial(
-        host_checks, Bench(runtime, probe, state, partial(signed_line, link), reach=ReachTest(config, link).checks)
+        host_checks,
+        TestDependencies(runtime, probe, state, partial(signed_connection, link), reach=PortCheck(config, link).checks),
     )

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from agents.gateway.errors import Malformed, NoCommonVersion
-from agents.gateway.host_words import as_said
+from agents.gateway.host_words import stored_detail
 from agents.gateway.message_rules import BOUNDS, BOUNDS_AT_ENROLMENT
 from agents.protocol.codec import MalformedMessage, decode_by_rules
 from agents.protocol.messages import (
@@ -26,12 +26,12 @@ from agents.protocol.messages import (
 from agents.protocol.telemetry_messages import GpuEvent
 from agents.protocol.version import VersionMismatch, negotiate
 from common.errors import FieldError
-from common.host_words import host_says
+from common.host_words import mark_host_text
 from instances.core.observations import ObservedRow
 from instances.core.selectors import DesiredRow
 from instances.epochs.services import HeldRow
 from instances.monitoring.alerts import GpuEventRow
-from marketplace.hosts.hosts import GpuShape, HostShape
+from marketplace.hosts.hosts import ReportedGpu, ReportedHost
 from marketplace.self_tests.requirements import CheckRow
 from marketplace.self_tests.services import SelfTestRow
 from storage.images.pull_progress import PullRow
@@ -75,9 +75,9 @@ def _read(read: Callable[[], tuple[T, list[str]]]) -> tuple[T, list[str]]:
         raise _malformed(str(error), field=str(error).partition(" ")[0]) from error
 
 
-def host_shape(facts: HostFacts) -> HostShape:
-    gpus = [GpuShape(**{**vars(gpu), "detail": host_says(gpu.detail)}) for gpu in facts.gpus]
-    return HostShape(**{**vars(facts), "gpus": gpus, "warnings": [host_says(warning) for warning in facts.warnings]})
+def host_shape(facts: HostFacts) -> ReportedHost:
+    gpus = [ReportedGpu(**{**vars(gpu), "detail": mark_host_text(gpu.detail)}) for gpu in facts.gpus]
+    return ReportedHost(**{**vars(facts), "gpus": gpus, "warnings": [mark_host_text(warning) for warning in facts.warnings]})
 
 
 def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
@@ -87,7 +87,7 @@ def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
 
 
 def _said(row: ObservedInstance | ObservedOperation) -> dict[str, Any]:
-    columns = {**vars(row), "id": UUID(hex=row.id), "detail": as_said(row.detail, row.said)}
+    columns = {**vars(row), "id": UUID(hex=row.id), "detail": stored_detail(row.detail, row.said)}
     del columns["said"]
     return columns
 
@@ -105,7 +105,7 @@ def gpu_event_rows(events: Iterable[GpuEvent]) -> list[GpuEventRow]:
 def self_test_row(result: SelfTestResult) -> SelfTestRow:
     """Return the result as a row; `actual` is left unmarked, since pages always quote it as the host's."""
     checks = [
-        CheckRow(**{**vars(check), "required": host_says(check.required), "remedy": host_says(check.remedy)})
+        CheckRow(**{**vars(check), "required": mark_host_text(check.required), "remedy": mark_host_text(check.remedy)})
         for check in result.checks
     ]
     return SelfTestRow(UUID(hex=result.id), checks, result.seconds)

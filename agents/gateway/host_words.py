@@ -11,7 +11,7 @@ from agents.protocol.sentences import Said
 from common.messages import Message, host_message
 
 
-def as_said(detail: str, said: Said | None = None) -> Message | None:
+def stored_detail(detail: str, said: Said | None = None) -> Message | None:
     """Return the message that is stored for a row of a report; None if the row has no text.
 
     An unknown code, or one with other parameters than its own, is ignored: then the sentence is quoted.

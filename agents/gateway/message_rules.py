@@ -12,18 +12,18 @@ from agents.gateway.rule_builders import (
     ANY,
     at_most,
     code,
-    even,
-    maybe,
+    equal_lengths,
+    matching,
     newest,
     only,
+    optional,
     or_empty,
     real,
     text,
     texts,
     vital,
     whole,
-    word,
-    words,
+    word_list,
 )
 from agents.protocol.codec import Rule, Rules
 from agents.protocol.codes import FAILURES, OPERATION_FAILURES, REASONS
@@ -62,33 +62,33 @@ _WHOLE: Final = 2**53
 _TRACED_S: Final = 120
 _LARGEST_LOG: Final = 2 * 1024 * 1024
 
-ID: Final = word(r"[0-9a-f]{32}")
-GPU_UUID: Final = word(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}")
+ID: Final = matching(r"[0-9a-f]{32}")
+GPU_UUID: Final = matching(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}")
 REFERENCE: Final = r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,399}"
 _VERSION: Final = r"[0-9A-Za-z][0-9A-Za-z.+~:_ -]{0,39}"
 _COUNT: Final = whole(0, _WHOLE, 0)
 _SIZE: Final = whole(0, _MOST_BYTES, 0)
-_DECIMAL: Final = word(r"[0-9]{1,15}")
-_SPEED: Final = maybe(whole(0, _FASTEST_MBPS, None))
-_STAMP: Final = maybe(whole(0, _YEAR_2100, None))
+_DECIMAL: Final = matching(r"[0-9]{1,15}")
+_SPEED: Final = optional(whole(0, _FASTEST_MBPS, None))
+_STAMP: Final = optional(whole(0, _YEAR_2100, None))
 
 # Values that operations may return, by name; `lines` is a log, which `instances.access.logs` parses.
 OUTCOMES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("bytes", "copied_bytes", "copied_files", "cuts", "deleted_files", "resumed_at"), _DECIMAL),
     **dict.fromkeys(("same_files", "size_bytes", "size_gb", "stored_bytes"), _DECIMAL),
     "applied": code(("now", "at_next_start")),
-    "checksum": word(r"[0-9A-Za-z:+/=-]{1,128}"),
+    "checksum": matching(r"[0-9A-Za-z:+/=-]{1,128}"),
     "cut": code(("yes", "")),
-    "digest": word(r"(sha256:[0-9a-f]{64})?"),
+    "digest": matching(r"(sha256:[0-9a-f]{64})?"),
     "lines": Rule(lambda value: value[:_LARGEST_LOG]),
-    "reference": word(REFERENCE),
+    "reference": matching(REFERENCE),
     "simulated": code(("true",)),
     "way": code(("direct", "relay")),
 }
 
 BOUNDS: Final[Rules] = {
     Said: {
-        "code": word(r"[a-z][a-z_]{0,39}"),
+        "code": matching(r"[a-z][a-z_]{0,39}"),
         "params": only({**dict.fromkeys(("done", "total", "ready", "layers"), _DECIMAL), "why": text(SENTENCE)}),
     },
     GpuFacts: {
@@ -105,18 +105,18 @@ BOUNDS: Final[Rules] = {
     HostFacts: {
         "hostname": text(255),
         "runtime": ANY,
-        "runtime_version": or_empty(word(_VERSION, UNKNOWN)),
-        "kernel": or_empty(word(r"[0-9A-Za-z][0-9A-Za-z.+~:_-]{0,119}", UNKNOWN)),
+        "runtime_version": or_empty(matching(_VERSION, UNKNOWN)),
+        "kernel": or_empty(matching(r"[0-9A-Za-z][0-9A-Za-z.+~:_-]{0,119}", UNKNOWN)),
         "cpu_model": text(120),
         "cpu_cores": whole(1, _MOST_CORES),
         "ram_mb": whole(1, _MOST_MB),
         "disk_total_gb": whole(0, _MOST_MB),
         "disk_free_gb": whole(0, _MOST_MB),
         "disk_kind": Rule(ANY.read, UNKNOWN),
-        "driver": or_empty(word(_VERSION, UNKNOWN)),
-        "cuda": or_empty(word(r"[0-9]{1,2}\.[0-9]{1,2}", "")),
+        "driver": or_empty(matching(_VERSION, UNKNOWN)),
+        "cuda": or_empty(matching(r"[0-9]{1,2}\.[0-9]{1,2}", "")),
         "gpus": ANY,  # their number is limited in `marketplace.hosts.inventory`
-        "images": words(REFERENCE, 500),
+        "images": word_list(REFERENCE, 500),
         "port_first": whole(0, 65_535),
         "port_last": whole(0, 65_535),
         "address": ADDRESS,
@@ -133,12 +133,12 @@ BOUNDS: Final[Rules] = {
         "behind_nat": ANY,
     },
     Check: {
-        "id": word(r"[a-z][a-z0-9_]{0,39}"),
+        "id": matching(r"[a-z][a-z0-9_]{0,39}"),
         "passed": ANY,
         "actual": text(SENTENCE),
         "required": text(200),
         "remedy": text(SENTENCE),
-        "value": maybe(real(-1e12, 1e12, None)),
+        "value": optional(real(-1e12, 1e12, None)),
         "unit": code(("", "MiB", "GB", "TFLOPS", "MB/s", "Mbit/s", "IOPS", "s"), ""),
         "gpu": or_empty(GPU_UUID),
         "reason": code(("", *REASONS), "failed"),
@@ -172,7 +172,7 @@ BOUNDS: Final[Rules] = {
         "tx_bytes": whole(0, _MOST_BYTES),
         "gpus": at_most(64),
         "oom_kills": whole(0, 1_000_000, 0),
-        "trace": Rule(even, None),
+        "trace": Rule(equal_lengths, None),
         "sessions": whole(0, 100_000, 0),
     },
     SecondTrace: {
@@ -189,10 +189,10 @@ BOUNDS: Final[Rules] = {
         "total_mb": whole(0, _WHOLE),
         "inodes_used": whole(0, _WHOLE),
         "inodes_total": whole(0, _WHOLE),
-        "trouble": maybe(code(("", "missing", "read_only"), None)),
+        "trouble": optional(code(("", "missing", "read_only"), None)),
     },
     LayerProgress: {
-        "id": word(r"[0-9a-zA-Z]{1,12}"),
+        "id": matching(r"[0-9a-zA-Z]{1,12}"),
         "done_bytes": _SIZE,
         "total_bytes": _SIZE,
         "step": code(("waiting", "downloading", "downloaded", "unpacking", "ready"), "waiting"),
@@ -202,8 +202,8 @@ BOUNDS: Final[Rules] = {
         "id": ID,
         "generation": whole(0, _WHOLE),
         "phase": ANY,
-        "gpu_uuids": words(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}", 64),
-        "container": or_empty(word(r"[0-9A-Za-z_.-]{1,128}", "")),
+        "gpu_uuids": word_list(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}", 64),
+        "container": or_empty(matching(r"[0-9A-Za-z_.-]{1,128}", "")),
         "run_seconds": real(0, _CENTURY_S, 0.0),
         "detail": text(SENTENCE),
         "failure_code": code(("", *FAILURES), UNKNOWN),
@@ -216,28 +216,28 @@ BOUNDS: Final[Rules] = {
         "generation": whole(0, _WHOLE),
         "fence": whole(0, _WHOLE),
         "run": ANY,
-        "gpu_uuids": words(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}", 64),
+        "gpu_uuids": word_list(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}", 64),
     },
     GpuEvent: {"uuid": GPU_UUID, "xid": whole(1, 9999), "count": vital(whole(1, 1_000_000))},
     Report: {
-        "agent_version": word(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,19}", UNKNOWN),
+        "agent_version": matching(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,19}", UNKNOWN),
         "versions": at_most(16),
         "facts": ANY,
         "instances": ANY,
-        "absent": words(r"[0-9a-f]{32}", 10_000),
-        "foreign": words(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", 100),
+        "absent": word_list(r"[0-9a-f]{32}", 10_000),
+        "foreign": word_list(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", 100),
         "engine_age_s": real(0, _CENTURY_S, float(_DAY_S)),
         "self_test": ANY,
         "operations": ANY,
         "gpu_events": at_most(64),
         "disks": ANY,
-        "epoch": maybe(whole(0, _YEAR_2100, None)),
+        "epoch": optional(whole(0, _YEAR_2100, None)),
         "holdings": at_most(10_000),
     },
     EnrolRequest: {
         "token": ANY,
         "public_key": ANY,
-        "agent_version": word(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,19}", UNKNOWN),
+        "agent_version": matching(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,19}", UNKNOWN),
         "versions": at_most(16),
         "facts": ANY,
     },

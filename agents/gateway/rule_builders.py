@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.protocol.codec import NO_STAND_IN, Rule
-from common.addresses import read_address
+from common.addresses import parse_address
 from common.errors import InvalidInput
 from common.printable import cut_printable
 
@@ -25,7 +25,7 @@ def whole(least: float, most: float, instead: Any = NO_STAND_IN) -> Rule:
 real = whole  # the field's type tells the two apart
 
 
-def word(pattern: str, instead: Any = NO_STAND_IN) -> Rule:
+def matching(pattern: str, instead: Any = NO_STAND_IN) -> Rule:
     shape = re.compile(pattern)
 
     def read(value: str) -> str:
@@ -47,9 +47,9 @@ def code(known: Collection[str], instead: Any = NO_STAND_IN) -> Rule:
     return Rule(read, instead)
 
 
-def words(pattern: str, most: int) -> Rule:
+def word_list(pattern: str, most: int) -> Rule:
     """Build a rule for a list of words: items of another form are left out, and the list is cut at `most`."""
-    return Rule(word(pattern).read, each=most)
+    return Rule(matching(pattern).read, each=most)
 
 
 def texts(size: int, most: int) -> Rule:
@@ -69,7 +69,7 @@ def newest(count: int, least: int, most: int) -> Rule:
     return Rule(lambda values: [check(value) for value in values[-count:]])
 
 
-def maybe(rule: Rule) -> Rule:
+def optional(rule: Rule) -> Rule:
     """Build a rule that accepts None as well."""
     return Rule(lambda value: None if value is None else rule.read(value), rule.instead)
 
@@ -92,7 +92,7 @@ def only(known: dict[str, Rule]) -> Rule:
     return Rule(read)
 
 
-def even(parts: Any) -> Any:
+def equal_lengths(parts: Any) -> Any:
     """Return the value if all its lists have equal length.
 
     Raises:
@@ -114,7 +114,7 @@ def _between(least: float, most: float) -> Callable[[Any], Any]:
 
 def _address(value: str) -> str:
     try:
-        return value and read_address(value)
+        return value and parse_address(value)
     except InvalidInput as error:
         raise ValueError("a host name or an IP address that renters can reach") from error
 

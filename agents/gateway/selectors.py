@@ -15,7 +15,7 @@ from common.db.prepared import run
 from marketplace.states import HostState
 
 _HALTED = (HostState.FROZEN, HostState.RETIRED)
-_STANDING = """
+_HOST_STANDING = """
 SELECT host.state, agent.facts_known, asked.id, host.address = '', host.agent_keys, host.leftovers_of::text[],
        EXISTS (SELECT FROM storage_operation work WHERE work.host_id = host.id AND work.ended_at IS NULL),
        EXISTS (SELECT FROM storage_attachment mount WHERE mount.host_id = host.id AND mount.detached_at IS NULL),
@@ -76,7 +76,7 @@ def authentic_sender(message: SignedMessage) -> Sender:
 
 
 @dataclass(frozen=True)
-class Standing:
+class HostStanding:
     """State of a host that decides what its agent is told.
 
     `frozen`: it must do nothing but report. `facts_known`: the present boot has sent its facts. `self_test`: the
@@ -96,11 +96,11 @@ class Standing:
     has_moves: bool
 
 
-def standing_of(host_id: UUID) -> Standing:
+def standing_of(host_id: UUID) -> HostStanding:
     with connection.cursor() as cursor:
-        run(cursor, _STANDING, [host_id])
+        run(cursor, _HOST_STANDING, [host_id])
         state, facts_known, self_test, behind_nat, keys, former, *has = cursor.fetchone()
-    return Standing(
+    return HostStanding(
         frozen=state in _HALTED,
         facts_known=facts_known,
         self_test=self_test,

@@ -21,8 +21,8 @@ from agents.gateway.errors import Malformed, Refused, TooManySpeedTests, Unavail
 from agents.gateway.request_parsing import claimed_host, read_body, read_signed, remote_address
 from agents.gateway.services.audit import record_refusal
 from agents.gateway.services.identities import enrol_agent
-from agents.gateway.services.self_tests import give_download, give_leave, take_upload
-from agents.gateway.services.sync import exchange_report
+from agents.gateway.services.self_tests import accept_upload, download_bytes, issue_port_check_ticket
+from agents.gateway.services.sync import sync_host
 from agents.protocol.codec import encode
 from agents.protocol.speed_test import LARGEST_BYTES, SERVER_TIME_HEADER
 from common import clock
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 View = Callable[..., HttpResponse]
 # Seconds to wait before a retry, for errors that pass by themselves and for limits.
-_PAUSES: dict[type[DomainError], int] = {
+_RETRY_AFTER_S: dict[type[DomainError], int] = {
     Busy: BUSY_RETRY_S,
     Unavailable: UNAVAILABLE_RETRY_S,
     TooManySpeedTests: SPEED_WINDOW.seconds,
@@ -70,7 +70,7 @@ def enrol(request: HttpRequest) -> HttpResponse:
 
 @agent_view
 def sync(request: HttpRequest) -> HttpResponse:
-    reply = exchange_report(
+    reply = sync_host(
         received_at=clock.now(),
         message=read_signed(request),
         remote_address=remote_address(request),
@@ -81,7 +81,7 @@ def sync(request: HttpRequest) -> HttpResponse:
 
 @agent_view
 def reach(request: HttpRequest) -> HttpResponse:
-    leave = give_leave(
+    leave = issue_port_check_ticket(
         message=read_signed(request, at_most=0),
         received_at=clock.now(),
         wait_url=_wait_url(request),
@@ -92,13 +92,13 @@ def reach(request: HttpRequest) -> HttpResponse:
 @agent_view
 def speed_up(request: HttpRequest) -> HttpResponse:
     message = read_signed(request, at_most=LARGEST_BYTES)
-    count = take_upload(message=message, received_at=clock.now())
+    count = accept_upload(message=message, received_at=clock.now())
     return _timed(HttpResponse(to_json({"bytes": count}), content_type="application/json"))
 
 
 @partial(agent_view, method="GET")
 def speed_down(request: HttpRequest, count: int) -> HttpResponse:
-    content = give_download(message=read_signed(request, at_most=0), received_at=clock.now(), count=count)
+    content = download_bytes(message=read_signed(request, at_most=0), received_at=clock.now(), count=count)
     return _timed(HttpResponse(content, content_type="application/octet-stream", headers={"Cache-Control": "no-store"}))
 
 
@@ -143,7 +143,7 @@ def _refuse(request: HttpRequest, error: DomainError) -> HttpResponse:
 
 def _problem(error: DomainError) -> HttpResponse:
     response = problem_response(error)
-    if (pause := _PAUSES.get(type(error))) is not None:
+    if (pause := _RETRY_AFTER_S.get(type(error))) is not None:
         response["Retry-After"] = str(pause)
     if error.status == 401:  # noqa: PLR2004 HTTP requires the authentication scheme
         response["WWW-Authenticate"] = "Berth-Signature"

@@ -87,7 +87,7 @@ def _whole(digits: str) -> float:
     return int(digits) if len(digits) < _MOST_DIGITS else math.inf
 
 
-def words_of(text: str) -> dict[str, Any]:
+def parse_json_object(text: str) -> dict[str, Any]:
     """Return the JSON object in `text`, or an empty one if the text is anything else.
 
     It is for control messages, which are plain JSON objects and no message dataclass.
@@ -100,7 +100,7 @@ def words_of(text: str) -> dict[str, Any]:
 
 
 @cache
-def _shape(kind: Any) -> tuple[tuple[Field[Any], Any], ...]:
+def _typed_fields(kind: Any) -> tuple[tuple[Field[Any], Any], ...]:
     hints = typing.get_type_hints(kind)
     return tuple((item, hints[item.name]) for item in fields(kind))
 
@@ -125,7 +125,7 @@ class _Reader:
             raise MalformedMessage(f"{where} must be an object.")
         rules: Mapping[str, Rule] = {} if self._rules is None else self._rules[kind]
         found = {}
-        for item, hint in _shape(kind):
+        for item, hint in _typed_fields(kind):
             if item.name in value:
                 rule = rules.get(item.name)
                 read = self._field(item, hint, rule, value[item.name], f"{where}.{item.name}")
@@ -148,11 +148,11 @@ class _Reader:
 
     def _by_rule(self, rule: Rule, value: Any, where: str) -> Any:
         if not rule.each:
-            return _judged(rule, value, where)
+            return _validate(rule, value, where)
         kept = []
         for place, item in enumerate(value[: rule.each]):
             try:
-                kept.append(_judged(rule, item, f"{where}[{place}]"))
+                kept.append(_validate(rule, item, f"{where}[{place}]"))
             except MalformedMessage as error:
                 self.refused.append(str(error))
         return kept
@@ -203,7 +203,7 @@ def _has_default(item: Field[Any]) -> bool:
     return item.default is not MISSING or item.default_factory is not MISSING
 
 
-def _judged(rule: Rule, value: Any, where: str) -> Any:
+def _validate(rule: Rule, value: Any, where: str) -> Any:
     try:
         return rule.read(value)
     except ValueError as error:

@@ -13,7 +13,7 @@ _INDENT: Final = "    "
 _LINE_ENDS: Final = re.compile(r"\r\n|\n")
 
 
-class OneLine(logging.Formatter):
+class OneLineFormatter(logging.Formatter):
     """Formatter for one line per record; tracebacks are indented, so that none looks like a record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
@@ -40,5 +40,5 @@ def _indented(text: str) -> str:
 def use_one_line(level: int = logging.INFO, *, form: str = LINE) -> None:
     """Make the root logger write one-line records to standard error, in a program without Django."""
     handler = logging.StreamHandler()
-    handler.setFormatter(OneLine(form))
+    handler.setFormatter(OneLineFormatter(form))
     logging.basicConfig(level=level, handlers=[handler])

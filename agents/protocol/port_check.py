@@ -19,7 +19,7 @@ NONCE_BYTES: Final = 16
 
 
 @dataclass(frozen=True)
-class Reach:
+class PortCheckTarget:
     """Claimed address and port range (inclusive) of a host; the address is empty behind NAT."""
 
     host: str
@@ -32,10 +32,10 @@ class Reach:
         return f"reach:{self.host}:{self.first}:{self.last}:{self.address}"
 
 
-def read_reach(topic: str) -> Reach | None:
+def parse_target(topic: str) -> PortCheckTarget | None:
     """Parse the topic of a ticket; return None if it is a topic of another kind."""
     kind, _, rest = topic.partition(":")
     host, *numbers = rest.split(":", 3)
     if kind != "reach" or len(numbers) != 3 or not (numbers[0].isdecimal() and numbers[1].isdecimal()):  # noqa: PLR2004
         return None
-    return Reach(host, numbers[2], int(numbers[0]), int(numbers[1]))
+    return PortCheckTarget(host, numbers[2], int(numbers[0]), int(numbers[1]))

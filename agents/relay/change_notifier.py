@@ -15,8 +15,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from agents.relay.recent_changes import Recent
-from agents.relay.ticket_checks import ENDED, ENDED_PREFIX, Ended, Gate
+from agents.relay.recent_changes import RecentChanges
+from agents.relay.ticket_checks import ENDED, ENDED_PREFIX, RevokedHosts, TicketChecker
 
 logger = logging.getLogger("berth.relay")
 
@@ -39,7 +39,7 @@ BLIND_HOLD_S = (2.0, 5.0)
 BLIND_ANSWERS_PER_S = 500
 
 
-Wanted = Callable[[str], bool]
+NewsFilter = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class LongPoll:
 
     __slots__ = ("future", "since", "wanted")
 
-    def __init__(self, since: int, future: "asyncio.Future[Change]", wanted: Wanted | None = None) -> None:
+    def __init__(self, since: int, future: "asyncio.Future[Change]", wanted: NewsFilter | None = None) -> None:
         self.since = since
         self.future = future
         self.wanted = wanted
@@ -79,8 +79,8 @@ class ChangeNotifier:
     after it was added. When the subscription breaks, all waiting requests are answered.
     """
 
-    def __init__(self, redis_url: str, gate: Gate | None = None) -> None:
-        self._gate = gate or Gate("")
+    def __init__(self, redis_url: str, gate: TicketChecker | None = None) -> None:
+        self._gate = gate or TicketChecker("")
         self._redis = Redis.from_url(
             redis_url,
             protocol=2,
@@ -91,14 +91,14 @@ class ChangeNotifier:
             retry=Retry(NoBackoff(), 0),
         )
         self._waiters: defaultdict[str, set[LongPoll]] = defaultdict(set)
-        self._recent = Recent()
+        self._recent = RecentChanges()
         self._number = 0
         self._questions: list[tuple[str, LongPoll]] = []
         self._reader: asyncio.Task[None] | None = None
         self._listener: asyncio.Task[None] | None = None
         self.listening = False
         self.closing = False
-        self.ended = Ended()
+        self.ended = RevokedHosts()
         self.cut: Callable[[str], None] = lambda host: None  # closes what a revoked host holds open
 
     def __len__(self) -> int:
@@ -131,7 +131,7 @@ class ChangeNotifier:
         return self._reader is None or self._reader.done()
 
     async def wait(
-        self, topic: str, *, since: int, hold_s: float, follow: bool = False, wanted: Wanted | None = None
+        self, topic: str, *, since: int, hold_s: float, follow: bool = False, wanted: NewsFilter | None = None
     ) -> Change:
         """Return the topic's counter as soon as it differs from `since`; `since` itself after `hold_s`.
 
@@ -144,10 +144,10 @@ class ChangeNotifier:
             return Change(since)
         if follow:
             self._recent.follow(topic)
-        waiter = self._join(topic, LongPoll(since, asyncio.get_running_loop().create_future(), wanted))
+        waiter = self._add(topic, LongPoll(since, asyncio.get_running_loop().create_future(), wanted))
         outcome: int | None = since
         if self.listening:
-            self._ask(topic, waiter)
+            self._queue_comparison(topic, waiter)
         else:
             hold_s, outcome = min(hold_s, self._blind_hold()), None
         timer = asyncio.get_running_loop().call_later(hold_s, waiter.answer, outcome)
@@ -155,14 +155,14 @@ class ChangeNotifier:
             return await waiter.future
         finally:
             timer.cancel()
-            self._leave(topic, waiter)
+            self._remove(topic, waiter)
 
-    def _join(self, topic: str, waiter: LongPoll) -> LongPoll:
+    def _add(self, topic: str, waiter: LongPoll) -> LongPoll:
         self._waiters[topic].add(waiter)
         self._number += 1
         return waiter
 
-    def _leave(self, topic: str, waiter: LongPoll) -> None:
+    def _remove(self, topic: str, waiter: LongPoll) -> None:
         waiters = self._waiters[topic]
         waiters.discard(waiter)
         self._number -= 1
@@ -176,7 +176,7 @@ class ChangeNotifier:
         shortest, longest = BLIND_HOLD_S
         return random.uniform(shortest, max(longest, self._number / BLIND_ANSWERS_PER_S))  # noqa: S311 it spreads load
 
-    def _ask(self, topic: str, waiter: LongPoll) -> None:
+    def _queue_comparison(self, topic: str, waiter: LongPoll) -> None:
         """Queue a comparison of the topic's counter; one query compares all that are queued."""
         self._questions.append((topic, waiter))
         if self._reader is None or self._reader.done():
@@ -193,7 +193,7 @@ class ChangeNotifier:
                 await asyncio.sleep(BACKOFF_S[0])
                 continue
             for (topic, waiter), value in zip(asked, values, strict=True):
-                self._tell(topic, waiter, int(value) if value and value.isdigit() else 0)
+                self._notify(topic, waiter, int(value) if value and value.isdigit() else 0)
 
     async def _keep_listening(self) -> None:
         pause = BACKOFF_S[0]
@@ -204,7 +204,7 @@ class ChangeNotifier:
                     pause = BACKOFF_S[0]
                     await self._dispatch(subscription)
             except REDIS_FAULTS as error:
-                self._lose(error)
+                self._on_redis_lost(error)
             await asyncio.sleep(pause)
             pause = min(pause * 2, BACKOFF_S[1])
 
@@ -214,7 +214,7 @@ class ChangeNotifier:
             raise RedisError("Redis did not confirm the subscription.")
         # After subscribing, so that none is missed.
         ended: Any = await self._redis.zrange(ENDED, 0, -1, withscores=True)
-        self._gate.learn_all({name.decode(): int(until) for name, until in ended})
+        self._gate.add_revocations({name.decode(): int(until) for name, until in ended})
         async for key in self._redis.scan_iter(f"{ENDED_PREFIX}*"):  # including those that were never received as a message
             words = await self._redis.get(key)
             self._end(key.decode(), words if isinstance(words, bytes) else b"")
@@ -243,7 +243,7 @@ class ChangeNotifier:
         elif channel.startswith(SLIP_PREFIX):
             version, _, slip = content.decode(errors="replace").partition(" ")
             if version.isdecimal():  # only a hint: a malformed one must not cost the others their wake-ups
-                self._hand_over(channel[len(SLIP_PREFIX) :], int(version), slip)
+                self._deliver_slip(channel[len(SLIP_PREFIX) :], int(version), slip)
         elif channel.startswith(ENDED_PREFIX):
             self._end(channel, content)
         else:
@@ -257,19 +257,19 @@ class ChangeNotifier:
                 waiter.answer(waiter.since)
             self.cut(host)
 
-    def _hand_over(self, topic: str, version: int, slip: str) -> None:
+    def _deliver_slip(self, topic: str, version: int, slip: str) -> None:
         """Answer the waiters that lack only this change; the counter wakes the others for a whole sync."""
         self._recent.note(topic, version, slip)
         for waiter in self._waiters.get(topic, ()):
             if waiter.since == version - 1:
-                self._tell(topic, waiter, version, slip)
+                self._notify(topic, waiter, version, slip)
 
     def _wake(self, topic: str, version: int) -> None:
         self._recent.note(topic, version)
         for waiter in self._waiters.get(topic, ()):
-            self._tell(topic, waiter, version)
+            self._notify(topic, waiter, version)
 
-    def _tell(self, topic: str, waiter: LongPoll, version: int, slip: str = "") -> None:
+    def _notify(self, topic: str, waiter: LongPoll, version: int, slip: str = "") -> None:
         # A waiter that has seen this version already arrived after the change; the message of Redis was only slower.
         if waiter.since == version:
             return
@@ -277,7 +277,7 @@ class ChangeNotifier:
         if waiter.wanted is None or news is None or any(map(waiter.wanted, news)):
             waiter.answer(version, slip, news)
 
-    def _lose(self, error: Exception) -> None:
+    def _on_redis_lost(self, error: Exception) -> None:
         if not self.listening:
             return
         self.listening = False

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakSet
 
-from agents.relay.stream_endpoints import Channel, SocketEnd
+from agents.relay.stream_endpoints import Channel, WebSocketEnd
 
 logger = logging.getLogger("berth.relay")
 
@@ -52,26 +52,26 @@ class DialRefused(DialError):
     """The agent refused to open the stream."""
 
     def __init__(self, code: str, detail: str) -> None:
-        super().__init__(told_detail(detail))
-        self.code = told_code(code)
+        super().__init__(quoted_detail(detail))
+        self.code = checked_code(code)
 
 
-def told_code(said: object) -> str:
+def checked_code(said: object) -> str:
     """Return an agent's error code if it is well-formed, since it becomes a close reason; else "refused"."""
     return said if isinstance(said, str) and _CODE.fullmatch(said) else "refused"
 
 
-def told_detail(said: object) -> str:
+def quoted_detail(said: object) -> str:
     """Return an agent's text as one printable line in quotation marks, since the agent may be hostile."""
     line = str(said)[:LONGEST_DETAIL].translate(_QUOTES)
     words = "".join(letter if letter.isprintable() else " " for letter in line).strip()
     return f"{HOST_SAYS}{words}”" if words else ""
 
 
-class Link:
+class AgentLink:
     """One agent's standing connection, over which the relay asks it to dial."""
 
-    def __init__(self, host: str, end: SocketEnd, expires_at: float) -> None:
+    def __init__(self, host: str, end: WebSocketEnd, expires_at: float) -> None:
         self.host = host
         self.end = end
         self.expires_at = expires_at
@@ -84,9 +84,9 @@ class ConnectionRegistry:
     """Links by host, and the streams that were requested and have not arrived yet."""
 
     def __init__(self) -> None:
-        self._links: dict[str, Link] = {}
-        self._awaited: dict[str, tuple[str, asyncio.Future[SocketEnd]]] = {}
-        self._open: defaultdict[str, WeakSet[SocketEnd]] = defaultdict(WeakSet)
+        self._links: dict[str, AgentLink] = {}
+        self._awaited: dict[str, tuple[str, asyncio.Future[WebSocketEnd]]] = {}
+        self._open: defaultdict[str, WeakSet[WebSocketEnd]] = defaultdict(WeakSet)
 
     def __len__(self) -> int:
         return len(self._links)
@@ -94,14 +94,14 @@ class ConnectionRegistry:
     def is_linked(self, host: str) -> bool:
         return host in self._links
 
-    async def attach(self, link: Link) -> None:
+    async def attach(self, link: AgentLink) -> None:
         """Register an agent's link and close an earlier one of the same host, since the agent has reconnected."""
         before = self._links.get(link.host)
         self._links[link.host] = link
         if before is not None:
             await before.end.close(4409, "replaced by a newer link")
 
-    def detach(self, link: Link) -> None:
+    def detach(self, link: AgentLink) -> None:
         if self._links.get(link.host) is link:
             del self._links[link.host]
 
@@ -110,7 +110,7 @@ class ConnectionRegistry:
         for link in list(self._links.values()):
             await link.end.close(1001, "the relay restarts")
 
-    def track(self, host: str, end: SocketEnd) -> None:
+    def track(self, host: str, end: WebSocketEnd) -> None:
         """Record that this connection belongs to the host's agent, for as long as it is open."""
         self._open[host].add(end)
 
@@ -128,7 +128,7 @@ class ConnectionRegistry:
         """
         return Channel(await self.open(host, {"grant": grant}, timeout_s))
 
-    async def open(self, host: str, what: Mapping[str, Any], timeout_s: float = DIAL_S) -> SocketEnd:
+    async def open(self, host: str, what: Mapping[str, Any], timeout_s: float = DIAL_S) -> WebSocketEnd:
         """Have the host's agent dial, and return its end of the stream, which the caller has to close.
 
         Raises:
@@ -137,7 +137,7 @@ class ConnectionRegistry:
         deadline = time.monotonic() + timeout_s
         link = await self._link_of(host, deadline)
         stream = secrets.token_urlsafe(24)
-        arrival: asyncio.Future[SocketEnd] = asyncio.get_running_loop().create_future()
+        arrival: asyncio.Future[WebSocketEnd] = asyncio.get_running_loop().create_future()
         self._awaited[stream] = (host, arrival)
         try:
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
@@ -152,7 +152,7 @@ class ConnectionRegistry:
         finally:
             self._awaited.pop(stream, None)
 
-    def arrive(self, stream: str, end: SocketEnd) -> bool:
+    def arrive(self, stream: str, end: WebSocketEnd) -> bool:
         """Hand over an agent's new connection; return whether a request still waits for it.
 
         The stream's name is a secret that only the requester and the agent know.
@@ -168,7 +168,7 @@ class ConnectionRegistry:
         if arrival is not None and owner == host and not arrival.done():
             arrival.set_exception(DialRefused(code, detail))
 
-    async def _link_of(self, host: str, deadline: float) -> Link:
+    async def _link_of(self, host: str, deadline: float) -> AgentLink:
         """Return the host's link, after a short wait if there is none: an agent whose link broke returns soon."""
         while host not in self._links:
             if time.monotonic() > deadline:
@@ -177,14 +177,14 @@ class ConnectionRegistry:
         return self._links[host]
 
 
-class Pairs:
+class PeerPairs:
     """Meeting point of two agents of a copy; each brings its side's ticket, in any order."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str], tuple[SocketEnd, asyncio.Future[SocketEnd]]] = {}
-        self._active: dict[tuple[str, str], SocketEnd] = {}
+        self._waiting: dict[tuple[str, str], tuple[WebSocketEnd, asyncio.Future[WebSocketEnd]]] = {}
+        self._active: dict[tuple[str, str], WebSocketEnd] = {}
 
-    async def meet(self, pair: str, side: str, end: SocketEnd, timeout_s: float) -> SocketEnd | None:
+    async def meet(self, pair: str, side: str, end: WebSocketEnd, timeout_s: float) -> WebSocketEnd | None:
         """Return the other side's connection to the second to come, None to the first once both have come.
 
         A newer connection of a side closes its older one, and with it the copy that it was part of.
@@ -210,7 +210,7 @@ class Pairs:
                 del self._waiting[own]
         return None
 
-    def leave(self, pair: str, side: str, end: SocketEnd) -> None:
+    def leave(self, pair: str, side: str, end: WebSocketEnd) -> None:
         if self._active.get((pair, side)) is end:
             del self._active[(pair, side)]
 

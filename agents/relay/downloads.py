@@ -18,12 +18,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 from agents.protocol.tickets import BadTicket, StreamTicket
-from agents.relay.connection_registry import DialError, told_code, told_detail
+from agents.relay.connection_registry import DialError, checked_code, quoted_detail
 from agents.relay.instance_web_proxy import plain_page
-from agents.relay.stream_endpoints import SocketEnd
-from agents.relay.ticket_checks import Gate
+from agents.relay.stream_endpoints import WebSocketEnd
+from agents.relay.ticket_checks import TicketChecker
 
 _RANGE: Final = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
 _STATUS: Final = {"missing": 404, "not_file": 409, "not_kept": 409, "no_tar": 409, "forbidden": 403, "past_end": 416}
@@ -52,7 +52,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Head:
+class FileHead:
     """Name, size and time of change of the file or folder that follows."""
 
     name: str
@@ -82,10 +82,10 @@ async def download(request: Request) -> Response:
     ticket = _ticket(request)
     if ticket is None:
         return _refusal(request, 401, "bad_ticket", "This link has expired.")
-    end: SocketEnd | None = None
+    end: WebSocketEnd | None = None
     try:
         end = await request.app.state.hub.open(ticket.host, {"grant": ticket.grant})
-        return await _begin(request, end, ticket)
+        return await _start_response(request, end, ticket)
     except DialError as error:
         return _refusal(request, 502, error.code, error.detail)
     except (Refused, ConnectionError) as error:
@@ -98,10 +98,12 @@ async def download(request: Request) -> Response:
 ROUTES: Final = [Route("/relay/v1/download", download)]
 
 
-class Body(Response):
+class StreamBody(Response):
     """Response whose body is a stream; a stream that breaks off breaks the body off too."""
 
-    def __init__(self, end: SocketEnd, gate: Gate, bonds: Sequence[str], status: int, headers: dict[str, str]) -> None:
+    def __init__(
+        self, end: WebSocketEnd, gate: TicketChecker, bonds: Sequence[str], status: int, headers: dict[str, str]
+    ) -> None:
         super().__init__(None, status, headers)
         self._end, self._gate, self._bonds = end, gate, bonds
         self.raw_headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
@@ -122,17 +124,17 @@ class Body(Response):
         while (frame := await self._end.take()) is not None:
             if isinstance(frame, bytes):
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
-            elif "ok" in (words := words_of(frame)):
+            elif "ok" in (words := parse_json_object(frame)):
                 if words["ok"] is True:
                     await send({"type": "http.response.body", "body": b""})
                 return
 
 
-async def _begin(request: Request, end: SocketEnd, ticket: StreamTicket) -> Response:
-    carried = partial(Body, end, request.app.state.gate, ticket.bonds)
+async def _start_response(request: Request, end: WebSocketEnd, ticket: StreamTicket) -> Response:
+    carried = partial(StreamBody, end, request.app.state.gate, ticket.bonds)
     wanted = _RANGE.fullmatch(request.headers.get("range", ""))
     if request.method == "HEAD" or wanted:
-        head = await _ask(end, 0, 0)
+        head = await _request_file(end, 0, 0)
         await _to_the_end(end)
         if request.method == "HEAD":
             await end.close()
@@ -140,23 +142,23 @@ async def _begin(request: Request, end: SocketEnd, ticket: StreamTicket) -> Resp
         same = request.headers.get("if-range", head.tag) == head.tag
         if wanted and same and head.size is not None:
             return await _part(end, head, int(wanted.group(1)), wanted.group(2), carried=carried)
-    head = await _ask(end, 0, None)
+    head = await _request_file(end, 0, None)
     return carried(200, head.headers(0, None))
 
 
-async def _part(end: SocketEnd, head: Head, first: int, last: str, *, carried: Callable[..., Response]) -> Response:
+async def _part(end: WebSocketEnd, head: FileHead, first: int, last: str, *, carried: Callable[..., Response]) -> Response:
     size = head.size or 0
     if first >= size:
         await end.close()
         return Response(None, 416, {**_SAFE, "Content-Range": f"bytes */{size}"})
     final = min(int(last), size - 1) if last else size - 1
-    found = await _ask(end, first, final - first + 1)
+    found = await _request_file(end, first, final - first + 1)
     if found.tag != head.tag:
         raise Refused("changed", "The file just changed. Try again.")
     return carried(206, head.headers(first, final))
 
 
-async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
+async def _request_file(end: WebSocketEnd, offset: int, most: int | None) -> FileHead:
     """Ask the agent to send the file from `offset` on, and return its head.
 
     Raises:
@@ -164,13 +166,13 @@ async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
         ConnectionError: The agent is gone.
     """
     await end.give(json.dumps({"do": "read", "offset": offset, **({} if most is None else {"most": most})}))
-    words = await _word(end)
+    words = await _next_message(end)
     if "kind" not in words:
-        raise Refused(told_code(words.get("code", "failed")), told_detail(words.get("detail", "")) or _NO_ANSWER)
+        raise Refused(checked_code(words.get("code", "failed")), quoted_detail(words.get("detail", "")) or _NO_ANSWER)
     return _head_of(words)
 
 
-def _head_of(words: Mapping[str, Any]) -> Head:
+def _head_of(words: Mapping[str, Any]) -> FileHead:
     """Parse a head from an agent, which may be hostile.
 
     Raises:
@@ -181,21 +183,21 @@ def _head_of(words: Mapping[str, Any]) -> Head:
     sized = type(size) is int and 0 <= size <= _LARGEST
     if not (named and sized and type(changed_at) is int and abs(changed_at) <= _LARGEST):
         raise Refused("failed", _NO_ANSWER)
-    return Head(name, size if words["kind"] == "file" else None, changed_at)
+    return FileHead(name, size if words["kind"] == "file" else None, changed_at)
 
 
-async def _to_the_end(end: SocketEnd) -> None:
-    while "ok" not in await _word(end):
+async def _to_the_end(end: WebSocketEnd) -> None:
+    while "ok" not in await _next_message(end):
         continue
 
 
-async def _word(end: SocketEnd) -> dict[str, Any]:
+async def _next_message(end: WebSocketEnd) -> dict[str, Any]:
     while True:
         frame = await end.take()
         if frame is None:
             raise ConnectionError("The host isn't connected right now.")
         if isinstance(frame, str):
-            return words_of(frame)
+            return parse_json_object(frame)
 
 
 async def _until_gone(receive: Receive) -> None:
@@ -205,7 +207,7 @@ async def _until_gone(receive: Receive) -> None:
 
 def _ticket(request: Request) -> StreamTicket | None:
     try:
-        gate: Gate = request.app.state.gate
+        gate: TicketChecker = request.app.state.gate
         return gate.read_stream(request.query_params.get("ticket", ""))
     except BadTicket:
         return None

@@ -15,7 +15,7 @@ from agents.protocol.tickets import StreamTicket
 from agents.relay.connection_registry import ConnectionRegistry, DialError
 from agents.relay.stream_endpoints import Channel
 
-COOKIES: Final = (b"berth_visit", b"__Host-berth_visit")
+VISIT_COOKIES: Final = (b"berth_visit", b"__Host-berth_visit")
 HEADERS_AT_MOST: Final = 64 * 1024
 IDLE_S: Final = 15.0  # programs usually keep idle connections longer; the next request finds a closed one
 IDLE_AT_MOST: Final = 8
@@ -32,7 +32,7 @@ _DOMAIN: Final = re.compile(rb";\s*domain=[^;]*", re.IGNORECASE)
 Header = tuple[bytes, bytes]
 
 
-class Broken(DialError):
+class BadUpstream(DialError):
     """The program closed the connection, or its answer was not HTTP."""
 
     code = "bad_answer"
@@ -44,7 +44,7 @@ class _Gone(Exception):
 
 
 @dataclass(eq=False)
-class Upstream:
+class UpstreamConnection:
     """Connection to a program that can be kept between two requests."""
 
     channel: Channel
@@ -69,7 +69,7 @@ class Upstream:
             try:
                 await self.channel.write(piece)
             except OSError as error:
-                raise Broken from error
+                raise BadUpstream from error
 
     async def hear(self) -> h11.Event:
         while True:
@@ -79,18 +79,18 @@ class Upstream:
                     self.machine.receive_data(await self.channel.read())
                     continue
             except (h11.RemoteProtocolError, OSError) as error:
-                raise Broken from error
+                raise BadUpstream from error
             if isinstance(event, h11.Event):
                 return event
-            raise Broken
+            raise BadUpstream
 
 
-class Upstreams:
+class UpstreamPool:
     """Forwards requests and reuses connections, since a page of JupyterLab requests a hundred files."""
 
     def __init__(self, hub: ConnectionRegistry) -> None:
         self._hub = hub
-        self._idle: defaultdict[str, list[Upstream]] = defaultdict(list)
+        self._idle: defaultdict[str, list[UpstreamConnection]] = defaultdict(list)
         self._at_work: defaultdict[str, int] = defaultdict(int)
 
     async def carry(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,7 +100,7 @@ class Upstreams:
             DialError: Nothing could be forwarded; no response was started yet.
         """
         if self._at_work[visit.grant] >= AT_ONCE:
-            raise Broken("Too many requests at once.")
+            raise BadUpstream("Too many requests at once.")
         self._at_work[visit.grant] += 1
         try:
             with suppress(_Gone):
@@ -111,37 +111,37 @@ class Upstreams:
                 del self._at_work[visit.grant]
 
     async def _work(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
-        upstream = await self._take(visit, again=scope["method"] in ("GET", "HEAD"))
+        upstream = await self._acquire(visit, again=scope["method"] in ("GET", "HEAD"))
         try:
             try:
-                response = await _ask(upstream, scope, receive)
-            except Broken:
+                response = await _send_request(upstream, scope, receive)
+            except BadUpstream:
                 if upstream.fresh or scope["method"] not in ("GET", "HEAD"):
                     raise
                 await upstream.channel.close()  # the program closed it while it was idle
-                upstream = Upstream(await self._hub.dial(host=visit.host, grant=visit.grant))
-                response = await _ask(upstream, scope, receive)
-            whole = await _pass_on(upstream, response, receive, send)
+                upstream = UpstreamConnection(await self._hub.dial(host=visit.host, grant=visit.grant))
+                response = await _send_request(upstream, scope, receive)
+            whole = await _forward_response(upstream, response, receive, send)
         except BaseException:
-            await _let_go(upstream)
+            await _close(upstream)
             raise
-        await self._keep(visit, upstream, whole)
+        await self._release(visit, upstream, whole)
 
-    async def _take(self, visit: StreamTicket, *, again: bool) -> Upstream:
+    async def _acquire(self, visit: StreamTicket, *, again: bool) -> UpstreamConnection:
         """Return an idle connection if the request may be repeated (`again`), else a new one."""
         idle = self._idle.get(visit.grant, [])
         while again and idle:
             upstream = idle.pop()
             if await upstream.wake():
                 return upstream
-            await _let_go(upstream)
-        return Upstream(await self._hub.dial(host=visit.host, grant=visit.grant))
+            await _close(upstream)
+        return UpstreamConnection(await self._hub.dial(host=visit.host, grant=visit.grant))
 
-    async def _keep(self, visit: StreamTicket, upstream: Upstream, whole: bool) -> None:
+    async def _release(self, visit: StreamTicket, upstream: UpstreamConnection, whole: bool) -> None:
         machine = upstream.machine
         reusable = whole and machine.our_state is h11.DONE and machine.their_state is h11.DONE
         if not reusable or len(self._idle[visit.grant]) >= IDLE_AT_MOST:
-            await _let_go(upstream)
+            await _close(upstream)
             return
         machine.start_next_cycle()
         self._idle[visit.grant].append(upstream)
@@ -149,7 +149,7 @@ class Upstreams:
         upstream.watch.add_done_callback(lambda _: self._expire(visit.grant, upstream))
         asyncio.get_running_loop().call_later(IDLE_S, self._expire, visit.grant, upstream)
 
-    def _expire(self, grant: str, upstream: Upstream) -> None:
+    def _expire(self, grant: str, upstream: UpstreamConnection) -> None:
         """Close a connection that idled too long or was closed by the program, unless it is in use again."""
         idle = self._idle.get(grant, [])
         if upstream not in idle:
@@ -157,21 +157,21 @@ class Upstreams:
         idle.remove(upstream)
         if not idle:
             del self._idle[grant]
-        _CLOSING.add(task := asyncio.ensure_future(_let_go(upstream)))
+        _CLOSING.add(task := asyncio.ensure_future(_close(upstream)))
         task.add_done_callback(_CLOSING.discard)
 
 
 _CLOSING: set["asyncio.Future[None]"] = set()  # keeps the tasks alive, since the event loop refers to them only weakly
 
 
-async def _let_go(upstream: Upstream) -> None:
+async def _close(upstream: UpstreamConnection) -> None:
     if upstream.watch is not None:
         upstream.watch.cancel()
     with suppress(OSError):
         await upstream.channel.close()
 
 
-async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Response:
+async def _send_request(upstream: UpstreamConnection, scope: Scope, receive: Receive) -> h11.Response:
     """Send the request, with its body as it arrives, and return the head of the response."""
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     headers = request_headers(scope["headers"])
@@ -181,7 +181,7 @@ async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Respon
         headers.append((b"transfer-encoding", b"chunked"))
     try:
         await upstream.say(h11.Request(method=scope["method"], target=target, headers=headers))
-        with suppress(Broken):  # the program may answer and close before it has read the whole body
+        with suppress(BadUpstream):  # the program may answer and close before it has read the whole body
             while has_body:
                 message = await receive()
                 if message["type"] == "http.disconnect":
@@ -191,14 +191,14 @@ async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Respon
                 has_body = message.get("more_body", False)
             await upstream.say(h11.EndOfMessage())
     except h11.LocalProtocolError as error:
-        raise Broken("This request can't be forwarded.") from error
+        raise BadUpstream("This request can't be forwarded.") from error
     while not isinstance(event := await upstream.hear(), h11.Response):
         if not isinstance(event, h11.InformationalResponse):
-            raise Broken
+            raise BadUpstream
     return event
 
 
-async def _pass_on(upstream: Upstream, response: h11.Response, receive: Receive, send: Send) -> bool:
+async def _forward_response(upstream: UpstreamConnection, response: h11.Response, receive: Receive, send: Send) -> bool:
     """Send the response piece by piece as it arrives; return whether all of it was sent.
 
     It ends when the browser closes the connection.
@@ -233,7 +233,7 @@ def request_headers(headers: Iterable[Header]) -> list[Header]:
     passed = []
     for name, value in headers:
         if name == b"cookie":
-            value = b"; ".join(one for one in value.split(b"; ") if one.partition(b"=")[0].strip() not in COOKIES)  # noqa: PLW2901
+            value = b"; ".join(one for one in value.split(b"; ") if one.partition(b"=")[0].strip() not in VISIT_COOKIES)  # noqa: PLW2901
         if name not in _HOP and (name != b"cookie" or value):
             passed.append((name, value))
     return passed

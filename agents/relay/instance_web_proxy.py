@@ -19,9 +19,9 @@ from starlette.types import Receive, Scope, Send
 
 from agents.protocol.tickets import BadTicket, StreamTicket, sign_ticket
 from agents.relay.connection_registry import HOST_SAYS, ConnectionRegistry, DialError
-from agents.relay.instance_http import Upstreams
-from agents.relay.instance_websockets import join_sockets
-from agents.relay.ticket_checks import Gate
+from agents.relay.instance_http import UpstreamPool
+from agents.relay.instance_websockets import forward_websocket
+from agents.relay.ticket_checks import TicketChecker
 
 OPEN_PATH: Final = "/relay/v1/web/"
 COOKIE: Final = "berth_visit"
@@ -43,14 +43,14 @@ _AGAIN: Final = (
 _QUOTED: Final = "上面引号内是主机的原话。"
 
 
-class WebSites:
+class InstanceWebProxy:
     """ASGI application for all host names below the web host."""
 
-    def __init__(self, hub: ConnectionRegistry, gate: Gate, *, secret: str) -> None:
+    def __init__(self, hub: ConnectionRegistry, gate: TicketChecker, *, secret: str) -> None:
         self._hub = hub
         self._gate = gate
         self._secret = secret
-        self._upstreams = Upstreams(hub)
+        self._upstreams = UpstreamPool(hub)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, label = Headers(scope=scope), scope["path_params"]["site"]
@@ -60,15 +60,15 @@ class WebSites:
             await self._open(label, scope, headers)(scope, receive, send)
         elif _is_foreign(scope, headers):
             await _Refusal(403, "This was asked by another site")(scope, receive, send)
-        elif (visit := self._visit(label, headers)) is None:
+        elif (visit := self._read_visit(label, headers)) is None:
             await _Refusal(401, "This visit is over")(scope, receive, send)
         else:
-            await self._carry(visit, scope, receive, send)
+            await self._forward(visit, scope, receive, send)
 
-    async def _carry(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             if scope["type"] == "websocket":
-                work = join_sockets(self._hub, visit, scope, receive, send)
+                work = forward_websocket(self._hub, visit, scope, receive, send)
             else:
                 work = self._upstreams.carry(visit, scope, receive, send)
             await self._gate.carry(visit.bonds, work)
@@ -101,7 +101,7 @@ class WebSites:
         response.headers.update({"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"})
         return response
 
-    def _visit(self, label: str, headers: Headers) -> StreamTicket | None:
+    def _read_visit(self, label: str, headers: Headers) -> StreamTicket | None:
         text = _cookie(headers, _cookie_name(headers))
         try:
             kind, named, inner = self._gate.read(text).topic.split(":", 2)

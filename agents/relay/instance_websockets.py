@@ -14,16 +14,16 @@ from websockets.uri import parse_uri
 
 from agents.protocol.tickets import StreamTicket
 from agents.relay.connection_registry import ConnectionRegistry
-from agents.relay.instance_http import Broken, request_headers
+from agents.relay.instance_http import BadUpstream, request_headers
 from agents.relay.stream_endpoints import Channel
 
 MESSAGE_AT_MOST: Final = 32 * 1024 * 1024
 _OWN: Final = (b"host", b"origin")
-_UNTOLD: Final = (1005, 1006, 1015)  # close codes that are never sent, only reported
+_RESERVED_CLOSE_CODES: Final = (1005, 1006, 1015)  # close codes that are never sent, only reported
 GOING_AWAY: Final = 1001
 
 
-class _Inside:
+class _ProgramSocket:
     """Client side of the WebSocket protocol, over a stream to the program."""
 
     def __init__(self, channel: Channel, protocol: ClientProtocol) -> None:
@@ -69,7 +69,9 @@ class _Inside:
         return whole.decode(errors="replace") if self._is_text else whole
 
 
-async def join_sockets(hub: ConnectionRegistry, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+async def forward_websocket(
+    hub: ConnectionRegistry, visit: StreamTicket, scope: Scope, receive: Receive, send: Send
+) -> None:
     """Join a browser's WebSocket with a program's.
 
     Raises:
@@ -77,7 +79,7 @@ async def join_sockets(hub: ConnectionRegistry, visit: StreamTicket, scope: Scop
     """
     channel = await hub.dial(host=visit.host, grant=visit.grant)
     try:
-        inside = await _enter(channel, scope)
+        inside = await _open_program_socket(channel, scope)
         await receive()  # the message "websocket.connect"
         await send({"type": "websocket.accept", "subprotocol": inside.protocol.subprotocol})
         ways = [
@@ -93,7 +95,7 @@ async def join_sockets(hub: ConnectionRegistry, visit: StreamTicket, scope: Scop
             await channel.close()
 
 
-async def _enter(channel: Channel, scope: Scope) -> _Inside:
+async def _open_program_socket(channel: Channel, scope: Scope) -> _ProgramSocket:
     headers = Headers(scope=scope)
     path = scope["raw_path"].decode("latin-1")
     query = scope["query_string"].decode("latin-1")
@@ -108,20 +110,20 @@ async def _enter(channel: Channel, scope: Scope) -> _Inside:
     for name, value in request_headers(scope["headers"]):
         if name not in _OWN and not name.startswith(b"sec-websocket-"):
             request.headers[name.decode("latin-1")] = value.decode("latin-1")
-    inside = _Inside(channel, protocol)
+    inside = _ProgramSocket(channel, protocol)
     protocol.send_request(request)
     try:
         await inside.flush()
         events = await inside.events()
     except OSError as error:
-        raise Broken from error
+        raise BadUpstream from error
     if not events or not isinstance(events[0], Response) or protocol.handshake_exc is not None:
-        raise Broken("The program in the instance refused the WebSocket.") from protocol.handshake_exc
+        raise BadUpstream("The program in the instance refused the WebSocket.") from protocol.handshake_exc
     inside.early = events[1:]
     return inside
 
 
-async def _to_program(inside: _Inside, receive: Receive) -> None:
+async def _to_program(inside: _ProgramSocket, receive: Receive) -> None:
     with suppress(ConnectionClosed, InvalidState, OSError):
         while (message := await receive())["type"] == "websocket.receive":
             text = message.get("text")
@@ -131,11 +133,11 @@ async def _to_program(inside: _Inside, receive: Receive) -> None:
                 inside.protocol.send_text(text.encode())
             await inside.flush()
         code = message.get("code") or GOING_AWAY
-        inside.protocol.send_close(GOING_AWAY if code in _UNTOLD else code)
+        inside.protocol.send_close(GOING_AWAY if code in _RESERVED_CLOSE_CODES else code)
         await inside.flush()
 
 
-async def _to_browser(inside: _Inside, send: Send) -> None:
+async def _to_browser(inside: _ProgramSocket, send: Send) -> None:
     """Send first the events that arrived with the handshake's answer, then all later ones."""
     events: list[Any] | None = inside.early
     with suppress(OSError):
@@ -147,4 +149,4 @@ async def _to_browser(inside: _Inside, send: Send) -> None:
             events = await inside.events()
     code = inside.protocol.close_code or GOING_AWAY
     with suppress(RuntimeError):
-        await send({"type": "websocket.close", "code": GOING_AWAY if code in _UNTOLD else code})
+        await send({"type": "websocket.close", "code": GOING_AWAY if code in _RESERVED_CLOSE_CODES else code})

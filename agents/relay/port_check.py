@@ -19,10 +19,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agents.protocol.port_check import DIAL_PATH, NONCE, Reach, read_reach
+from agents.protocol.port_check import DIAL_PATH, NONCE, PortCheckTarget, parse_target
 from agents.protocol.public_addresses import Address, is_public
 from agents.protocol.tickets import BadTicket
-from agents.relay.refusal import Refusal
+from agents.relay.refusal import RelayError
 
 DIAL_S: Final = 4.0
 DIALS: Final = 8  # of one host within WINDOW_S
@@ -34,19 +34,19 @@ _HIGHEST_DIGITS: Final = 5
 
 
 @dataclass
-class _Asked:
+class _DialHistory:
     """Times and nonces of one host's dials; kept per host, so that no other host can push nonces out."""
 
     moments: list[float] = field(default_factory=list)
     nonces: deque[str] = field(default_factory=lambda: deque(maxlen=NONCES_KNOWN))
 
 
-class Dialler:
+class PortChecker:
     """Dials hosts, and limits how often for each of them."""
 
     def __init__(self, *, private: bool) -> None:
         self._private = private
-        self._hosts: OrderedDict[str, _Asked] = OrderedDict()
+        self._hosts: OrderedDict[str, _DialHistory] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def admit(self, host: str, nonce: str) -> None:
@@ -56,15 +56,15 @@ class Dialler:
             Refusal: The nonce was used before, or the host asks too often.
         """
         now = time.monotonic()
-        asked = self._hosts.pop(host, None) or _Asked()
+        asked = self._hosts.pop(host, None) or _DialHistory()
         self._hosts[host] = asked
         while len(self._hosts) > HOSTS_KNOWN:
             self._hosts.popitem(last=False)
         if nonce in asked.nonces:
-            raise Refusal(409, "nonce_used", "A nonce is good once.")
+            raise RelayError(409, "nonce_used", "A nonce is good once.")
         asked.moments = [moment for moment in asked.moments if moment > now - WINDOW_S]
         if len(asked.moments) >= DIALS:
-            raise Refusal(429, "too_many_dials", "This host was dialled often enough for now.", {"Retry-After": "60"})
+            raise RelayError(429, "too_many_dials", "This host was dialled often enough for now.", {"Retry-After": "60"})
         asked.moments.append(now)
         asked.nonces.append(nonce)
 
@@ -78,7 +78,7 @@ class Dialler:
                         return "unresolved"
                     if not (self._private or all(is_public(place) for place in places)):
                         return "not_public"
-                    return await _listen_to(str(places[0]), port, nonce)
+                    return await _compare_nonce(str(places[0]), port, nonce)
             except TimeoutError:
                 return "timeout"
             except ConnectionRefusedError:
@@ -88,15 +88,15 @@ class Dialler:
 
 
 async def dial_host(request: Request) -> Response:
-    reach = _leave(request)
+    reach = _target_of(request)
     port, nonce = request.query_params.get("port", ""), request.query_params.get("nonce", "")
     if not reach.address:
         return JSONResponse({"reached": request.app.state.hub.is_linked(reach.host), "reason": "", "through": "relay"})
     if not (port.isdecimal() and len(port) <= _HIGHEST_DIGITS and reach.first <= int(port) <= reach.last):
-        raise Refusal(403, "not_its_port", "The port is not in the host's own range.")
+        raise RelayError(403, "not_its_port", "The port is not in the host's own range.")
     if not NONCE.fullmatch(nonce):
-        raise Refusal(400, "bad_nonce", "A nonce has 32 hex digits.")
-    dialler: Dialler = request.app.state.dialler
+        raise RelayError(400, "bad_nonce", "A nonce has 32 hex digits.")
+    dialler: PortChecker = request.app.state.dialler
     dialler.admit(reach.host, nonce)
     reason = await dialler.dial(reach.address, int(port), nonce)
     return JSONResponse({"reached": not reason, "reason": reason, "through": "address"})
@@ -105,14 +105,14 @@ async def dial_host(request: Request) -> Response:
 ROUTES: Final = [Route(DIAL_PATH, dial_host)]
 
 
-def _leave(request: Request) -> Reach:
+def _target_of(request: Request) -> PortCheckTarget:
     try:
         ticket = request.app.state.gate.read(request.query_params.get("ticket", ""))
     except BadTicket as error:
-        raise Refusal(401, "bad_ticket", f"The ticket is {error}.") from error
-    reach = read_reach(ticket.topic)
+        raise RelayError(401, "bad_ticket", f"The ticket is {error}.") from error
+    reach = parse_target(ticket.topic)
     if reach is None:
-        raise Refusal(403, "wrong_topic", "The ticket is for another kind of topic.")
+        raise RelayError(403, "wrong_topic", "The ticket is for another kind of topic.")
     return reach
 
 
@@ -125,7 +125,7 @@ async def _resolve(address: str, port: int) -> list[Address]:
     return list(dict.fromkeys(ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in rows))
 
 
-async def _listen_to(place: str, port: int, nonce: str) -> str:
+async def _compare_nonce(place: str, port: int, nonce: str) -> str:
     reader, writer = await asyncio.open_connection(place, port)
     try:
         heard = await reader.readexactly(len(nonce))

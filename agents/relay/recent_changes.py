@@ -7,7 +7,7 @@ TOPICS: Final = 10_000  # the topic whose last waiter came longest ago is forgot
 CHANGES: Final = 32  # of each topic
 
 
-class Recent:
+class RecentChanges:
     """News by topic and version; only a hint, since a caller that is told nothing looks for itself."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from starlette.exceptions import HTTPException
 
 
-class Refusal(HTTPException):
+class RelayError(HTTPException):
     """Error raised by a route; `routes.render_problem` renders it."""
 
     def __init__(self, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:

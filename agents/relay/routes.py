@@ -15,19 +15,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Host, Route
 
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 from agents.protocol.tickets import BadTicket, Ticket
-from agents.relay.change_notifier import Change, ChangeNotifier, Wanted
+from agents.relay.change_notifier import Change, ChangeNotifier, NewsFilter
 from agents.relay.config import RelayConfig
-from agents.relay.connection_registry import ConnectionRegistry, Pairs
+from agents.relay.connection_registry import ConnectionRegistry, PeerPairs
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
-from agents.relay.instance_web_proxy import WebSites
+from agents.relay.instance_web_proxy import InstanceWebProxy
 from agents.relay.port_check import ROUTES as REACH_ROUTES
-from agents.relay.port_check import Dialler
-from agents.relay.refusal import Refusal
+from agents.relay.port_check import PortChecker
+from agents.relay.refusal import RelayError
 from agents.relay.streams import ROUTES as STREAM_ROUTES
 from agents.relay.tcp_listeners import TcpListeners
-from agents.relay.ticket_checks import Gate
+from agents.relay.ticket_checks import TicketChecker
 
 MAX_DIGITS = 19
 NEWS = "news:"  # permits waiting for `user:<hex>`, with the answer naming what has changed
@@ -36,14 +36,14 @@ NEVER_SEEN = -1  # differs from every counter, so that the first comparison ends
 
 
 def build_app(config: RelayConfig) -> Starlette:
-    gate, hub = Gate(config.secret), ConnectionRegistry()
+    gate, hub = TicketChecker(config.secret), ConnectionRegistry()
     switchboard = ChangeNotifier(config.redis_url, gate)
     doors = TcpListeners(hub, gate, listen=config.tcp_listen, ports=config.tcp_ports)
 
     cuts: set[asyncio.Task[None]] = set()
 
     def cut(host: str) -> None:
-        task = asyncio.create_task(_cut(hub, doors, host))
+        task = asyncio.create_task(_close_connections(hub, doors, host))
         cuts.add(task)
         task.add_done_callback(cuts.discard)
 
@@ -61,9 +61,13 @@ def build_app(config: RelayConfig) -> Starlette:
     cross_origin = Middleware(CORSMiddleware, allow_origins=config.origins, allow_methods=["GET"])
     app = Starlette(
         routes=[
-            *([Host(f"{{site}}.{config.web_host}", WebSites(hub, gate, secret=config.secret))] if config.web_host else []),
+            *(
+                [Host(f"{{site}}.{config.web_host}", InstanceWebProxy(hub, gate, secret=config.secret))]
+                if config.web_host
+                else []
+            ),
             Route("/agent/v1/wait", wait_for_change),
-            Route("/relay/v1/wait", wait_for_change_of_mine),
+            Route("/relay/v1/wait", wait_for_user_change),
             Route("/relay/v1/events", stream_changes, middleware=[cross_origin]),
             Route("/healthz", show_health),
             *REACH_ROUTES,
@@ -74,12 +78,12 @@ def build_app(config: RelayConfig) -> Starlette:
         exception_handlers={HTTPException: render_problem},
     )
     app.state.config, app.state.switchboard, app.state.gate = config, switchboard, gate
-    app.state.hub, app.state.doors, app.state.pairs = hub, doors, Pairs()
-    app.state.dialler = Dialler(private=config.reach_private)
+    app.state.hub, app.state.doors, app.state.pairs = hub, doors, PeerPairs()
+    app.state.dialler = PortChecker(private=config.reach_private)
     return app
 
 
-async def _cut(hub: ConnectionRegistry, doors: TcpListeners, host: str) -> None:
+async def _close_connections(hub: ConnectionRegistry, doors: TcpListeners, host: str) -> None:
     """Close all connections and ports of a host whose agent was revoked."""
     await doors.settle(host, [])
     await hub.cut(host)
@@ -91,7 +95,7 @@ async def wait_for_change(request: Request) -> Response:
     return JSONResponse(answer | {"slip": change.slip} if change.slip else answer, headers=NEVER_STORED)
 
 
-async def wait_for_change_of_mine(request: Request) -> Response:
+async def wait_for_user_change(request: Request) -> Response:
     """Wait for changes of a user's own instances, for scripts.
 
     The answer has `changes` if the ticket permits it and all changes since then are known. The parameters
@@ -100,10 +104,10 @@ async def wait_for_change_of_mine(request: Request) -> Response:
     ticket = _ticket(request, "user:", NEWS)
     hears_news, wanted = ticket.topic.startswith(NEWS), _wanted(request)
     if wanted is not None and not hears_news:
-        raise Refusal(403, "no_news", "This address tells nothing of instances: its token may not read them.")
+        raise RelayError(403, "no_news", "This address tells nothing of instances: its token may not read them.")
     change, answer = await _wait(request, ticket, follow=hears_news, wanted=wanted)
     if change.news is not None and hears_news:
-        answer["changes"] = [words_of(news) for news in change.news if (wanted or words_of)(news)]
+        answer["changes"] = [parse_json_object(news) for news in change.news if (wanted or parse_json_object)(news)]
     return JSONResponse(answer, headers=NEVER_STORED)
 
 
@@ -140,14 +144,14 @@ async def show_health(request: Request) -> Response:
 
 def render_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = error.code if isinstance(error, Refusal) else error.detail.lower().replace(" ", "_")
+    code = error.code if isinstance(error, RelayError) else error.detail.lower().replace(" ", "_")
     body = {"type": "about:blank", "title": error.detail, "status": error.status_code, "detail": error.detail, "code": code}
     return JSONResponse(body, error.status_code, error.headers, media_type="application/problem+json")
 
 
 async def _events(request: Request, ticket: Ticket, since: int) -> AsyncIterator[str]:
     config, switchboard = _parts(request)
-    gate: Gate = request.app.state.gate
+    gate: TicketChecker = request.app.state.gate
     yield f"retry: {config.retry_ms}\n\n"
     while not switchboard.closing:
         left_s = ticket.expires_at - time.time()
@@ -180,39 +184,39 @@ def _ticket(request: Request, *kinds: str) -> Ticket:
         Refusal: The ticket is bad, revoked or of another kind, or the topic has too many waiters.
     """
     config, switchboard = _parts(request)
-    gate: Gate = request.app.state.gate
+    gate: TicketChecker = request.app.state.gate
     try:
         ticket = gate.read(request.query_params.get("ticket", ""))
     except BadTicket as error:
         raise _bad_ticket(error) from error
     if switchboard.ended.voids(ticket):
-        raise Refusal(401, "revoked", "The key of this host's agent was revoked.")
+        raise RelayError(401, "revoked", "The key of this host's agent was revoked.")
     if not ticket.topic.startswith(kinds):
-        raise Refusal(403, "wrong_topic", "The ticket is for another kind of topic.")
+        raise RelayError(403, "wrong_topic", "The ticket is for another kind of topic.")
     if switchboard.count(_topic(ticket)) >= config.waiters_per_topic:
-        raise Refusal(429, "too_many_waiters", "Too many requests wait for this topic.", {"Retry-After": "5"})
+        raise RelayError(429, "too_many_waiters", "Too many requests wait for this topic.", {"Retry-After": "5"})
     return ticket
 
 
 def _check(request: Request, ticket: Ticket) -> None:
-    gate: Gate = request.app.state.gate
+    gate: TicketChecker = request.app.state.gate
     try:
         gate.check(ticket.bonds)
     except BadTicket as error:
         raise _bad_ticket(error) from error
 
 
-def _bad_ticket(error: BadTicket) -> Refusal:
-    return Refusal(401, "bad_ticket", f"The ticket is {error}.")
+def _bad_ticket(error: BadTicket) -> RelayError:
+    return RelayError(401, "bad_ticket", f"The ticket is {error}.")
 
 
-def _wanted(request: Request) -> Wanted | None:
+def _wanted(request: Request) -> NewsFilter | None:
     instance, states = request.query_params.get("instance"), request.query_params.getlist("state")
     if instance is None and not states:
         return None
 
     def is_wanted(news: str) -> bool:
-        told = words_of(news)
+        told = parse_json_object(news)
         return instance in (None, told.get("instance")) and (not states or told.get("state") in states)
 
     return is_wanted
@@ -225,5 +229,5 @@ def _topic(ticket: Ticket) -> str:
 def _since(request: Request) -> int:
     text = request.query_params.get("since", "")
     if not (text.isascii() and text.isdigit() and len(text) < MAX_DIGITS):
-        raise Refusal(400, "invalid_since", "since must be the version that was told last, a whole number.")
+        raise RelayError(400, "invalid_since", "since must be the version that was told last, a whole number.")
     return int(text)

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 
 PIECE: Final = 64 * 1024
 CLOSE_S: Final = 3.0  # for the close frame to reach the other side's buffers
@@ -15,7 +15,7 @@ EOF_TEXT: Final = '{"eof":true}'
 Frame = bytes | str  # data of the stream, or a control message as JSON
 
 
-class End(Protocol):
+class StreamEnd(Protocol):
     """One end of a stream: `take` returns None once it is closed, `give` waits while the peer is slow."""
 
     async def take(self) -> Frame | None: ...
@@ -25,7 +25,7 @@ class End(Protocol):
     async def close(self, code: int = 1000, reason: str = "") -> None: ...
 
 
-class SocketEnd:
+class WebSocketEnd:
     """An accepted WebSocket; its handler must not return until `over` is set, which closing it does."""
 
     def __init__(self, socket: WebSocket) -> None:
@@ -83,7 +83,7 @@ class TcpEnd:
         if isinstance(frame, bytes):
             self._writer.write(frame)
             await self._writer.drain()
-        elif words_of(frame).get("eof") and self._writer.can_write_eof():
+        elif parse_json_object(frame).get("eof") and self._writer.can_write_eof():
             self._writer.write_eof()
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
@@ -94,7 +94,7 @@ class TcpEnd:
 class Channel:
     """A stream that the relay itself uses: the bytes of a TCP connection to a port inside an instance."""
 
-    def __init__(self, end: End) -> None:
+    def __init__(self, end: StreamEnd) -> None:
         self._end = end
         self._over = False
 
@@ -102,7 +102,7 @@ class Channel:
         """Return the next bytes; empty once the other side has sent all."""
         while not self._over:
             frame = await self._end.take()
-            if frame is None or (isinstance(frame, str) and words_of(frame).get("eof")):
+            if frame is None or (isinstance(frame, str) and parse_json_object(frame).get("eof")):
                 self._over = True
             elif isinstance(frame, bytes) and frame:
                 return frame
@@ -118,9 +118,9 @@ class Channel:
         await self._end.close()
 
 
-async def join(one: End, other: End) -> None:
+async def join(one: StreamEnd, other: StreamEnd) -> None:
     """Copy data both ways until either end closes; then close both."""
-    ways = [asyncio.create_task(_carry(one, other)), asyncio.create_task(_carry(other, one))]
+    ways = [asyncio.create_task(_copy(one, other)), asyncio.create_task(_copy(other, one))]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -131,7 +131,7 @@ async def join(one: End, other: End) -> None:
             await end.close()
 
 
-async def _carry(source: End, target: End) -> None:
+async def _copy(source: StreamEnd, target: StreamEnd) -> None:
     try:
         while (frame := await source.take()) is not None:
             await target.give(frame)

@@ -9,13 +9,13 @@ from typing import Final
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket
 from agents.relay.config import RelayConfig
-from agents.relay.connection_registry import ConnectionRegistry, DialError, Link, NotLinked, Pairs
-from agents.relay.stream_endpoints import SocketEnd, join
+from agents.relay.connection_registry import AgentLink, ConnectionRegistry, DialError, NotLinked, PeerPairs
+from agents.relay.stream_endpoints import WebSocketEnd, join
 from agents.relay.tcp_listeners import TcpListeners
-from agents.relay.ticket_checks import Gate
+from agents.relay.ticket_checks import TicketChecker
 
 # Close codes: 4000 plus the HTTP status that a request would have got.
 BAD_TICKET, WRONG_TOPIC, NOT_WANTED, TOO_LATE = 4401, 4403, 4404, 4408
@@ -30,17 +30,17 @@ async def hold_link(socket: WebSocket) -> None:
 
     It ends when the ticket expires, and at once when the agent's key is revoked.
     """
-    hub, doors = _hub(socket), _doors(socket)
+    hub, doors = _hub(socket), _tcp_listeners(socket)
     ticket = await _admitted(socket, "link:")
     if ticket is None:
         return
     await socket.accept()
-    end = SocketEnd(socket)
-    link = Link(ticket.topic.removeprefix("link:"), end, ticket.expires_at)
+    end = WebSocketEnd(socket)
+    link = AgentLink(ticket.topic.removeprefix("link:"), end, ticket.expires_at)
     await hub.attach(link)
     try:
-        while (text := await _next_words(end, link)) is not None:
-            words = words_of(text)
+        while (text := await _next_message(end, link)) is not None:
+            words = parse_json_object(text)
             if "ticket" in words:
                 _renew(socket, link, str(words["ticket"]))
             if isinstance(words.get("tunnels"), list):
@@ -52,10 +52,10 @@ async def hold_link(socket: WebSocket) -> None:
         await end.close()
 
 
-async def take_dial(socket: WebSocket) -> None:
+async def accept_dial(socket: WebSocket) -> None:
     """Accept the agent's end of a requested stream; the task that requested it carries the data."""
     await socket.accept()
-    end = SocketEnd(socket)
+    end = WebSocketEnd(socket)
     if _hub(socket).arrive(socket.path_params["stream"], end):
         await end.over.wait()
     await end.close(NOT_WANTED, "nobody waits for this stream")
@@ -64,17 +64,17 @@ async def take_dial(socket: WebSocket) -> None:
 async def open_stream(socket: WebSocket) -> None:
     """Serve a client's end of a stream; its ticket names the host and holds the signed grant."""
     await socket.accept()
-    client = SocketEnd(socket)
+    client = WebSocketEnd(socket)
     ticket = _stream_ticket(socket)
     if ticket is None:
         await client.close(BAD_TICKET, "bad_ticket")
         return
     what = {"grant": ticket.grant, "size": socket.query_params.get("size", "")}
-    inside: SocketEnd | None = None
+    inside: WebSocketEnd | None = None
     try:
         inside = await _hub(socket).open(ticket.host, what)
         goodbye = partial(client.close, BAD_TICKET, "revoked")
-        await _gate(socket).carry(ticket.bonds, join(client, inside), on_cut=goodbye)
+        await _ticket_checker(socket).carry(ticket.bonds, join(client, inside), on_cut=goodbye)
     except DialError as error:
         await client.close(AWAY if isinstance(error, NotLinked) else REFUSED, error.code)
     finally:
@@ -83,7 +83,7 @@ async def open_stream(socket: WebSocket) -> None:
             await inside.close()
 
 
-async def meet_partner(socket: WebSocket) -> None:
+async def join_pair(socket: WebSocket) -> None:
     """Serve one of two agents that copy to each other.
 
     The second to come carries the data of both; the first only waits for the end.
@@ -94,7 +94,7 @@ async def meet_partner(socket: WebSocket) -> None:
         return
     side, pairs = ticket.topic.rpartition(":")[2], _pairs(socket)
     await socket.accept()
-    end = SocketEnd(socket)
+    end = WebSocketEnd(socket)
     _hub(socket).track(ticket.topic.split(":")[2], end)
     try:
         partner = await pairs.meet(pair, side, end, PAIR_WAIT_S)
@@ -117,13 +117,13 @@ async def meet_partner(socket: WebSocket) -> None:
 
 ROUTES: Final = [
     WebSocketRoute("/relay/v1/link", hold_link),
-    WebSocketRoute("/relay/v1/link/{stream}", take_dial),
+    WebSocketRoute("/relay/v1/link/{stream}", accept_dial),
     WebSocketRoute("/relay/v1/streams", open_stream),
-    WebSocketRoute("/relay/v1/pairs/{pair}", meet_partner),
+    WebSocketRoute("/relay/v1/pairs/{pair}", join_pair),
 ]
 
 
-async def _next_words(end: SocketEnd, link: Link) -> str | None:
+async def _next_message(end: WebSocketEnd, link: AgentLink) -> str | None:
     """Return the agent's next message; None if it is gone, silent for too long, or its ticket has expired."""
     patience = min(LINK_QUIET_S, link.expires_at - time.time())
     try:
@@ -133,9 +133,9 @@ async def _next_words(end: SocketEnd, link: Link) -> str | None:
     return frame if isinstance(frame, str) else None
 
 
-def _renew(socket: WebSocket, link: Link, text: str) -> None:
+def _renew(socket: WebSocket, link: AgentLink, text: str) -> None:
     with suppress(BadTicket):
-        ticket = _gate(socket).read(text)
+        ticket = _ticket_checker(socket).read(text)
         if ticket.topic == f"link:{link.host}" and not socket.app.state.switchboard.ended.voids(ticket):
             link.expires_at = max(link.expires_at, ticket.expires_at)
 
@@ -144,7 +144,7 @@ async def _admitted(socket: WebSocket, prefix: str) -> Ticket | None:
     """Return an agent's ticket if it fits this kind of topic; else close the socket with the reason."""
     code, reason = BAD_TICKET, "bad_ticket"
     with suppress(BadTicket):
-        ticket = _gate(socket).read(socket.query_params.get("ticket", ""))
+        ticket = _ticket_checker(socket).read(socket.query_params.get("ticket", ""))
         if socket.app.state.switchboard.ended.voids(ticket):
             reason = "revoked"
         elif ticket.topic.startswith(prefix):
@@ -166,7 +166,7 @@ def _stream_ticket(socket: WebSocket) -> StreamTicket | None:
     if origin is not None and config.origins and origin not in config.origins:
         return None
     with suppress(BadTicket):
-        return _gate(socket).read_stream(socket.query_params.get("ticket", ""))
+        return _ticket_checker(socket).read_stream(socket.query_params.get("ticket", ""))
     return None
 
 
@@ -175,8 +175,8 @@ def _config(socket: WebSocket) -> RelayConfig:
     return config
 
 
-def _gate(socket: WebSocket) -> Gate:
-    gate: Gate = socket.app.state.gate
+def _ticket_checker(socket: WebSocket) -> TicketChecker:
+    gate: TicketChecker = socket.app.state.gate
     return gate
 
 
@@ -185,11 +185,11 @@ def _hub(socket: WebSocket) -> ConnectionRegistry:
     return hub
 
 
-def _doors(socket: WebSocket) -> TcpListeners:
+def _tcp_listeners(socket: WebSocket) -> TcpListeners:
     doors: TcpListeners = socket.app.state.doors
     return doors
 
 
-def _pairs(socket: WebSocket) -> Pairs:
-    pairs: Pairs = socket.app.state.pairs
+def _pairs(socket: WebSocket) -> PeerPairs:
+    pairs: PeerPairs = socket.app.state.pairs
     return pairs

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from agents.protocol.tickets import BadTicket
 from agents.relay.connection_registry import ConnectionRegistry, DialError
-from agents.relay.stream_endpoints import SocketEnd, TcpEnd, join
-from agents.relay.ticket_checks import Gate
+from agents.relay.stream_endpoints import TcpEnd, WebSocketEnd, join
+from agents.relay.ticket_checks import TicketChecker
 
 logger = logging.getLogger("berth.relay")
 
 AT_ONCE: Final = 128  # connections of one port
-DOORS_MOST: Final = 2_048  # ports of one host
-ALLOW_MOST: Final = 64  # networks of one port; the market allows half as many
+MAX_PORTS: Final = 2_048  # ports of one host
+MAX_NETWORKS: Final = 64  # networks of one port; the market allows half as many
 SWEEP_S: Final = 15.0
 
 
@@ -51,14 +51,14 @@ class TcpListener:
     guests: set[asyncio.Task[None]] = field(default_factory=set)
 
 
-class _NoLeave(Exception):
+class _NotAllowed(Exception):
     """The host claims a port that is not its own, or the claim is malformed."""
 
 
 class TcpListeners:
     """Opens the relay ports that connected agents hold tickets for, within the relay's own range."""
 
-    def __init__(self, hub: ConnectionRegistry, gate: Gate, *, listen: str, ports: range) -> None:
+    def __init__(self, hub: ConnectionRegistry, gate: TicketChecker, *, listen: str, ports: range) -> None:
         self._hub = hub
         self._gate = gate
         self._listen = listen
@@ -73,19 +73,19 @@ class TcpListeners:
     async def settle(self, host: str, wanted: Iterable[Any]) -> None:
         """Make these the host's ports, and no others; connections of a port that stays are left alone."""
         claims, wrong = {}, []
-        for row in islice(wanted, DOORS_MOST):
+        for row in islice(wanted, MAX_PORTS):
             try:
                 claim = self._claim(host, row)
                 claims[claim.port] = claim
-            except _NoLeave as error:
+            except _NotAllowed as error:
                 wrong.append(str(error))
         if wrong:
             logger.warning("host %s asks for %d ports without leave, the first: %s", host, len(wrong), wrong[0])
         async with self._lock:
             for port in [port for port, door in self._doors.items() if door.claim.host == host and port not in claims]:
-                self._shut(port)
+                self._close_port(port)
             for claim in claims.values():
-                await self._open(claim)
+                await self._open_port(claim)
 
     async def sweep(self) -> None:
         """Close ports whose claims have expired; runs until cancelled."""
@@ -93,12 +93,12 @@ class TcpListeners:
             await asyncio.sleep(SWEEP_S)
             async with self._lock:
                 for port in [port for port, door in self._doors.items() if door.claim.expires_at <= time.time()]:
-                    self._shut(port)
+                    self._close_port(port)
 
     async def close(self) -> None:
         async with self._lock:
             for port in list(self._doors):
-                self._shut(port)
+                self._close_port(port)
         await asyncio.gather(*self._leaving, return_exceptions=True)
 
     def _claim(self, host: str, row: Any) -> ListenerClaim:
@@ -111,14 +111,14 @@ class TcpListeners:
             port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))
             ticket = self._gate.read(str(row["ticket"]))
         except (BadTicket, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise _NoLeave(f"{type(error).__name__} {error}") from error
+            raise _NotAllowed(f"{type(error).__name__} {error}") from error
         if port not in self._ports or ticket.topic != f"tunnel:{port}:{host}":
-            raise _NoLeave(f"port {port} is not its own")
-        if len(allow) > ALLOW_MOST:
-            raise _NoLeave(f"{len(allow)} networks may come in by port {port}")
+            raise _NotAllowed(f"port {port} is not its own")
+        if len(allow) > MAX_NETWORKS:
+            raise _NotAllowed(f"{len(allow)} networks may come in by port {port}")
         return ListenerClaim(port, host, ticket.expires_at, allow)
 
-    async def _open(self, claim: ListenerClaim) -> None:
+    async def _open_port(self, claim: ListenerClaim) -> None:
         door = self._doors.get(claim.port)
         if door is not None and door.claim.host == claim.host:
             door.claim = claim
@@ -126,7 +126,7 @@ class TcpListeners:
         if door is not None:
             if claim.expires_at <= door.claim.expires_at:
                 return  # an older claim to a port that has a new owner
-            self._shut(claim.port)
+            self._close_port(claim.port)
         try:
             everywhere = None if self._listen in ("", "::") else self._listen  # IPv4 and IPv6
             server = await asyncio.start_server(
@@ -137,7 +137,7 @@ class TcpListeners:
             return
         self._doors[claim.port] = TcpListener(claim, server)
 
-    def _shut(self, port: int) -> None:
+    def _close_port(self, port: int) -> None:
         """Close a port and cancel its connections, without waiting for them.
 
         A client that does not read would otherwise delay the ports of all hosts.
@@ -160,7 +160,7 @@ class TcpListeners:
         guest.add_done_callback(door.guests.discard)
 
     async def _serve(self, claim: ListenerClaim, client: TcpEnd) -> None:
-        inside: SocketEnd | None = None
+        inside: WebSocketEnd | None = None
         try:
             inside = await self._hub.open(claim.host, {"tunnel": claim.port})
             await join(client, inside)

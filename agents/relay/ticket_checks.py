@@ -20,7 +20,7 @@ TICKET_LIFETIME_S: Final = 600  # of an agent's tickets for waiting, its link an
 BLIND_S: Final = 60.0
 
 
-class Gate:
+class TicketChecker:
     """Reads tickets and knows which credentials have ended.
 
     Until it has learnt them, and some time after Redis was lost, it refuses all tickets that are bound to a
@@ -81,7 +81,7 @@ class Gate:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def learn_all(self, ended: Mapping[str, int]) -> None:
+    def add_revocations(self, ended: Mapping[str, int]) -> None:
         """Add all revocations that Redis holds; earlier ones stay, since Redis may have lost them."""
         self._good_until = float("inf")
         now = time.time()
@@ -105,7 +105,7 @@ class Gate:
             del self._inside[name]
 
 
-class Ended:
+class RevokedHosts:
     """For each host, when its agent's key was revoked, and whether it has been given a new key."""
 
     def __init__(self) -> None:

@@ -151,7 +151,7 @@ class BudgetView:
 
 
 @dataclass
-class Room:
+class BudgetHeadroom:
     """Amount that a hard budget still allows; `sources` None means every source that its wallets pay for."""
 
     budget: Budget
@@ -163,12 +163,12 @@ class Room:
 
 
 @dataclass
-class Rooms:
+class BudgetHeadrooms:
     """Hard budgets over some wallets, reduced by the renewals of one pass."""
 
-    of_wallet: dict[UUID, list[Room]] = field(default_factory=dict)
+    of_wallet: dict[UUID, list[BudgetHeadroom]] = field(default_factory=dict)
 
-    def covering(self, wallet_id: UUID, source_id: UUID) -> list[Room]:
+    def covering(self, wallet_id: UUID, source_id: UUID) -> list[BudgetHeadroom]:
         rooms = self.of_wallet.get(wallet_id, [])
         return [room for room in rooms if room.sources is None or source_id in room.sources]
 
@@ -222,7 +222,7 @@ def measure(budget_ids: Sequence[UUID], *, now: datetime) -> dict[UUID, BudgetUs
     return {row[0]: BudgetUse(*(int(micros) for micros in row[1:])) for row in found}
 
 
-def rooms_of(wallet_ids: Sequence[UUID], *, now: datetime, lock: bool = False) -> Rooms:
+def budget_headrooms_of(wallet_ids: Sequence[UUID], *, now: datetime, lock: bool = False) -> BudgetHeadrooms:
     """Return the hard budgets over these wallets, with what they still allow.
 
     With `lock`, the budgets stay locked until the transaction ends, so that two wallets of one team cannot both
@@ -230,14 +230,14 @@ def rooms_of(wallet_ids: Sequence[UUID], *, now: datetime, lock: bool = False) -
     """
     covered = planned_rows(_HARD_OF_WALLETS, wallets=list(wallet_ids))
     if not covered:
-        return Rooms()
+        return BudgetHeadrooms()
     budgets = Budget.objects.filter(pk__in={budget_id for budget_id, _wallet in covered}, hard=True).order_by("pk")
     if lock:
         budgets = budgets.select_for_update(of=("self",), no_key=True)
     by_id = {budget.pk: budget for budget in budgets}
     uses = measure(list(by_id), now=now)
     room_of = {pk: _room(budget, uses.get(pk, BudgetUse())) for pk, budget in by_id.items()}
-    found = Rooms()
+    found = BudgetHeadrooms()
     for budget_id, wallet_id in covered:
         if budget_id in room_of:
             found.of_wallet.setdefault(wallet_id, []).append(room_of[budget_id])
@@ -250,7 +250,11 @@ def over_budget(*, source_kind: str, now: datetime, source_id: UUID | None = Non
     The result maps each source to the first budget that is exhausted.
     """
     ended = rows(_ENDED, kind=source_kind, now=now, source=source_id)
-    rooms = rooms_of([wallet_id for _source, wallet_id, _cost in ended], now=now, lock=lock) if ended else Rooms()
+    rooms = (
+        budget_headrooms_of([wallet_id for _source, wallet_id, _cost in ended], now=now, lock=lock)
+        if ended
+        else BudgetHeadrooms()
+    )
     found: dict[UUID, Budget] = {}
     for source, wallet_id, cost in ended:
         full = [room.budget for room in rooms.covering(wallet_id, source) if not room.allows(int(cost))]
@@ -259,7 +263,7 @@ def over_budget(*, source_kind: str, now: datetime, source_id: UUID | None = Non
     return found
 
 
-def marks_of(*, person_id: UUID, now: datetime) -> list[Notice]:
+def highest_notices_of(*, person_id: UUID, now: datetime) -> list[Notice]:
     """Return the highest notified mark of each budget.
 
     Counts notices for the present month, and those for budgets without a month.
@@ -278,6 +282,6 @@ def period_key(now: datetime | None = None) -> str:
     return f"{now or clock.now():%Y-%m}"
 
 
-def _room(budget: Budget, use: BudgetUse) -> Room:
+def _room(budget: Budget, use: BudgetUse) -> BudgetHeadroom:
     sources = frozenset((budget.subject_id, *budget.source_ids)) if budget.scope == Budget.Scope.INSTANCE else None
-    return Room(budget, use.bound_micros, sources)
+    return BudgetHeadroom(budget, use.bound_micros, sources)

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db import IntegrityError
 
-from accounts.event_log.services import note_event
-from billing.budgets.selectors import BudgetView, budget_views, budgets_of, period_key, rooms_of
+from accounts.event_log.services import record_event
+from billing.budgets.selectors import BudgetView, budget_headrooms_of, budget_views, budgets_of, period_key
 from billing.constants import (
     BUDGET_MARKS,
     BUDGETS_AT_MOST,
@@ -21,7 +21,7 @@ from billing.constants import (
 from billing.errors import BudgetExceeded, BudgetExists
 from billing.ledger.wallets import open_wallet
 from billing.models import Budget, Notice
-from billing.standing.mail import drop_notices_of_budget
+from billing.standing.mail import delete_notices_of_budget
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound
@@ -63,7 +63,7 @@ def create_budget(
             )
         except IntegrityError as error:  # two at once
             raise BudgetExists from error
-        note_event(user_id=owner_id, kind="limit.set", subject=_named(made))
+        record_event(user_id=owner_id, kind="limit.set", subject=_named(made))
     return made
 
 
@@ -79,19 +79,19 @@ def change_budget(*, owner_id: UUID, budget_id: UUID, limit_micros: int | None =
         budget = _locked(owner_id, budget_id)
         if limit_micros is not None and limit_micros != budget.limit_micros:
             budget.limit_micros, budget.told_period, budget.told_percent = limit_micros, "", 0
-            drop_notices_of_budget(budget.pk)
+            delete_notices_of_budget(budget.pk)
         if hard is not None:
             budget.hard = hard
         budget.save(update_fields=["limit_micros", "hard", "told_period", "told_percent"])
-        note_event(user_id=owner_id, kind="limit.changed", subject=_named(budget))
+        record_event(user_id=owner_id, kind="limit.changed", subject=_named(budget))
     return budget
 
 
 def remove_budget(*, owner_id: UUID, budget_id: UUID) -> None:
     with use_case():
         budget = _locked(owner_id, budget_id)
-        drop_notices_of_budget(budget.pk)
-        note_event(user_id=owner_id, kind="limit.removed", subject=_named(budget))
+        delete_notices_of_budget(budget.pk)
+        record_event(user_id=owner_id, kind="limit.removed", subject=_named(budget))
         budget.delete()
 
 
@@ -109,7 +109,7 @@ def check_budgets(*, wallet_id: UUID, source_kind: str, source_id: UUID, needed_
     """
     if source_kind not in ASKED:
         return
-    rooms = rooms_of([wallet_id], now=clock.now(), lock=True)
+    rooms = budget_headrooms_of([wallet_id], now=clock.now(), lock=True)
     for room in rooms.covering(wallet_id, source_id):
         if not room.allows(needed_micros):
             raise _exceeded(room.budget, room.bound_micros, needed_micros)
@@ -127,7 +127,7 @@ def check_order(*, owner_id: UUID, source_id: UUID, needed_micros: int) -> None:
     check_budgets(wallet_id=wallet.pk, source_kind=ORDER, source_id=source_id, needed_micros=needed_micros)
 
 
-def note_sources(*, sources: Mapping[UUID, Sequence[UUID]]) -> None:
+def record_sources(*, sources: Mapping[UUID, Sequence[UUID]]) -> None:
     """Record for each instance the further ids under which it is charged: its reserved terms."""
     with use_case():
         for budget in Budget.objects.filter(scope=Budget.Scope.INSTANCE, subject_id__in=sources).order_by("pk"):
@@ -136,25 +136,25 @@ def note_sources(*, sources: Mapping[UUID, Sequence[UUID]]) -> None:
                 Budget.objects.filter(pk=budget.pk).update(source_ids=ids)
 
 
-def tell_marks(*, people: Mapping[UUID, Iterable[UUID]], now: datetime) -> int:
+def notify_marks(*, people: Mapping[UUID, Iterable[UUID]], now: datetime) -> int:
     """Notify people of every mark reached since the last pass, and return for how many budgets.
 
     `people` maps a budget's id to the users who are notified.
     """
     views = budget_views(Budget.objects.filter(pk__in=people), now=now)
-    return sum(_tell(view, _mark(view.percent), set(people[view.budget.pk]), now) for view in views)
+    return sum(_notify(view, _mark(view.percent), set(people[view.budget.pk]), now) for view in views)
 
 
-def tell_reached(*, budget: Budget, people: Iterable[UUID], now: datetime) -> None:
+def notify_limit_reached(*, budget: Budget, people: Iterable[UUID], now: datetime) -> None:
     """Notify people that a hard budget has stopped something.
 
     This counts as the budget's last mark, although the limit itself is not passed.
     """
     (view,) = budget_views([budget], now=now)
-    _tell(view, 100, set(people), now)
+    _notify(view, 100, set(people), now)
 
 
-def _tell(view: BudgetView, mark: int, people: set[UUID], now: datetime) -> bool:
+def _notify(view: BudgetView, mark: int, people: set[UUID], now: datetime) -> bool:
     budget = view.budget
     period = period_key(now) if budget.period == Budget.Period.MONTH else ""
     told = budget.told_percent if budget.told_period == period else 0
@@ -165,7 +165,7 @@ def _tell(view: BudgetView, mark: int, people: set[UUID], now: datetime) -> bool
         if not same.update(told_period=period, told_percent=mark):
             return False  # another worker was faster
         Notice.objects.bulk_create((_notice(view, mark, period, person, now) for person in people), ignore_conflicts=True)
-        change_counters.touch(*(f"user:{person.hex}" for person in people))
+        change_counters.notify_change(*(f"user:{person.hex}" for person in people))
     return True
 
 

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from billing.constants import COUPON_SOURCE, PAYMENT_SOURCE
 from billing.coupons.rules import bonus_micros
 from billing.coupons.selectors import bonus_of
-from billing.ledger.grants import lock_purse, paid_in, taken_back
+from billing.ledger.grants import lock_cash_wallets, movements_in, movements_out
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet
 from billing.models import Coupon, Entry, Posting, Wallet
@@ -72,12 +72,12 @@ def _repay(coupon: Coupon, payment_id: UUID, amount_micros: int) -> None:
     """
     if amount_micros == 0:
         return
-    purse = lock_purse(owner_id=coupon.owner_id, outside=Wallet.Kind.GIFTS)
+    purse = lock_cash_wallets(owner_id=coupon.owner_id, outside=Wallet.Kind.GIFTS)
     if amount_micros > 0:
-        movements = taken_back(purse, amount_micros, Entry.Kind.BONUS)
+        movements = movements_out(purse, amount_micros, Entry.Kind.BONUS)
         memo = f"Coupon {coupon.code}: used, and its top-up went back"
     else:
-        movements = paid_in(purse, -amount_micros, Entry.Kind.BONUS)
+        movements = movements_in(purse, -amount_micros, Entry.Kind.BONUS)
         memo = f"Coupon {coupon.code}: not to be paid for any more"
     Coupon.objects.filter(pk=coupon.pk).update(repaid_micros=F("repaid_micros") + amount_micros)
     post(

@@ -62,7 +62,7 @@ def create_code(
     for a second person where it can give more, together with what the actor gave away alone within
     GRANT_ALONE_WITHIN, than one person may.
     """
-    text = code.strip().upper() or _made_code()
+    text = code.strip().upper() or _generated_code()
     if not _CODE.fullmatch(text):
         raise wrong_field("code", "Use 3 to 40 letters, digits and hyphens.")
     _check_promise(kind, amount_micros, percent_bps)
@@ -128,7 +128,7 @@ def redeem_code(*, owner_id: UUID, code: str) -> Coupon:
     Raises:
         TooManyCodes: the account, or its network, has tried too many codes that do not exist.
     """
-    with _counted(owner_id), use_case():
+    with _counting_attempt(owner_id), use_case():
         lock_wallets([open_wallet(owner_id=owner_id).pk])
         found = _locked_code(code)
         number = Coupon.objects.filter(code=found, owner_id=owner_id).count() + 1
@@ -153,12 +153,12 @@ def redeem_code(*, owner_id: UUID, code: str) -> Coupon:
             source_id=coupon.pk,
             title=f"{found.code}: {_promise(found)}",
         )
-        change_counters.touch(f"user:{owner_id.hex}")
+        change_counters.notify_change(f"user:{owner_id.hex}")
     return Coupon.objects.select_related("code").get(pk=coupon.pk)
 
 
 @contextmanager
-def _counted(owner_id: UUID) -> Iterator[None]:
+def _counting_attempt(owner_id: UUID) -> Iterator[None]:
     """Count an attempt before it is made, and uncount it on success.
 
     Otherwise parallel attempts would pass the limit.
@@ -180,7 +180,7 @@ def try_counter() -> RequestCounter:
     return RequestCounter(connect(timeout_s=0.5), window_s=COUPON_TRIES_WINDOW_S)
 
 
-def _made_code() -> str:
+def _generated_code() -> str:
     """Return a random code of 12 out of 32 characters (60 bits).
 
     The characters are not easily confused.
@@ -213,7 +213,7 @@ def _expire(coupon_id: UUID, owner_id: UUID, now: datetime) -> int:
             keep_grant=True,
         )
         Coupon.objects.filter(pk=coupon.pk).update(expired_at=now, waits_for_top_up=False)
-        change_counters.touch(f"user:{owner_id.hex}")
+        change_counters.notify_change(f"user:{owner_id.hex}")
     return 1
 
 

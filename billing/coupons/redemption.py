@@ -43,7 +43,7 @@ def draw(*, owner_id: UUID, source_kind: str, source_id: UUID, wanted_micros: in
     renter, purse = open_wallet(owner_id=owner_id).pk, open_wallet(owner_id=owner_id, kind=Wallet.Kind.COUPON).pk
     lock_wallets([renter])
     lock_wallets([purse])
-    paid = _reckon(source_kind, source_id, renter)
+    paid = _record_use(source_kind, source_id, renter)
     left = wanted_micros
     for coupon_id, remaining, code in spendable_coupons(owner_id, scope):
         amount = min(left, remaining)
@@ -57,7 +57,7 @@ def draw(*, owner_id: UUID, source_kind: str, source_id: UUID, wanted_micros: in
     return wanted_micros - left
 
 
-def give_back(*, source_kind: str, source_id: UUID) -> None:
+def return_unused_draws(*, source_kind: str, source_id: UUID) -> None:
     """Return to its coupons what was drawn for the source and not charged; coupons pay before cash.
 
     Runs inside the caller's transaction, after the last charge and after the hold was released, so that the money
@@ -72,7 +72,7 @@ def give_back(*, source_kind: str, source_id: UUID) -> None:
     renter, purse = open_wallet(owner_id=owner_id).pk, open_wallet(owner_id=owner_id, kind=Wallet.Kind.COUPON).pk
     lock_wallets([renter])
     lock_wallets([purse])
-    paid = _reckon(source_kind, source_id, renter)
+    paid = _record_use(source_kind, source_id, renter)
     rows = list(draws.select_related("coupon__code").order_by("-opened_at", "-pk"))
     for row in rows:
         if row.closed_at is None:
@@ -88,7 +88,7 @@ def give_back(*, source_kind: str, source_id: UUID) -> None:
         adjust_to_kept(payment_id=payment.pk, kept_micros=kept_micros(payment))
 
 
-def _reckon(source_kind: str, source_id: UUID, renter: UUID) -> int:
+def _record_use(source_kind: str, source_id: UUID, renter: UUID) -> int:
     """Record new payments of the source as used, coupons first; return what it has paid in all."""
     with connection.cursor() as cursor:
         cursor.execute(_PAID, {"kind": source_kind, "source": source_id, "wallet": renter})

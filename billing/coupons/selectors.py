@@ -47,7 +47,7 @@ ORDER BY draw.source_kind, draw.source_id, coupon.expires_at NULLS LAST, coupon.
 
 
 @dataclass(frozen=True)
-class Stretch:
+class SourceDraw:
     """What one source took from a coupon: used, held for it, and returned."""
 
     source_kind: str
@@ -80,7 +80,7 @@ class CouponView:
     redeemed_at: datetime
     expires_at: datetime | None
     seconds_left: int | None
-    history: tuple[Stretch, ...]
+    history: tuple[SourceDraw, ...]
 
     @property
     def used_micros(self) -> int:
@@ -163,7 +163,7 @@ def _view(coupon: Coupon, now: datetime, consumed: Mapping[UUID, int]) -> Coupon
     )
 
 
-def _state(coupon: Coupon, seconds_left: int | None, history: Sequence[Stretch]) -> str:
+def _state(coupon: Coupon, seconds_left: int | None, history: Sequence[SourceDraw]) -> str:
     if coupon.expired_at is not None or seconds_left == 0:
         return "expired"
     if coupon.waits_for_top_up:
@@ -172,9 +172,9 @@ def _state(coupon: Coupon, seconds_left: int | None, history: Sequence[Stretch])
     return "ready" if ready else "used_up"
 
 
-def _history(draws: Sequence[CouponDraw], consumed: Mapping[UUID, int]) -> tuple[Stretch, ...]:
+def _history(draws: Sequence[CouponDraw], consumed: Mapping[UUID, int]) -> tuple[SourceDraw, ...]:
     return tuple(
-        Stretch(
+        SourceDraw(
             source_kind=draw.source_kind,
             source_id=draw.source_id,
             opened_at=draw.opened_at,

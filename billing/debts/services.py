@@ -31,7 +31,7 @@ def check_owes_nothing(owner_id: UUID) -> None:
         raise owes_money()
 
 
-def follow_debts() -> int:
+def collect_debts() -> int:
     """Collect debts, freeze the owed money that is left elsewhere, and count the changed wallets.
 
     Run as a sweep. Each wallet is a transaction of its own, and a second run changes nothing.
@@ -62,7 +62,7 @@ def _collect(owner_id: UUID) -> bool:
         if repaid:
             movements.append(Movement(own[Wallet.Kind.DEBT].pk, Entry.Kind.REPAYMENT, repaid))
             _post(own[Wallet.Kind.DEBT].pk, movements)
-            change_counters.touch(f"user:{owner_id.hex}")
+            change_counters.notify_change(f"user:{owner_id.hex}")
     return repaid > 0
 
 
@@ -135,7 +135,7 @@ def _freeze(wallet_id: UUID, wanted: int) -> bool:
         else:
             Hold.objects.filter(pk=hold.pk).update(released_at=clock.now())
         if wallet.owner_id is not None:
-            change_counters.touch(f"user:{wallet.owner_id.hex}")
+            change_counters.notify_change(f"user:{wallet.owner_id.hex}")
     return True
 
 

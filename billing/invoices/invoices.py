@@ -15,7 +15,7 @@ from django.db.models import F
 from accounts.models import User
 from billing.constants import INVOICE_AFTER, INVOICE_BATCH, INVOICE_MONTHS_BACK
 from billing.errors import AlreadyCorrected
-from billing.invoices.lines import PaperLine, tax_within, thaw, total_of
+from billing.invoices.lines import InvoiceLine, lines_from_json, tax_within, total_of
 from billing.invoices.selectors import coupon_part_of_month, lines_of_month, owners_to_invoice
 from billing.models import BillingAddress, Invoice, InvoiceSeries
 from common import change_counters, clock
@@ -85,7 +85,7 @@ def correct_invoice(*, invoice_id: UUID, reason: str, actor: str, reissue: bool)
             "tax_bps": wrong.tax_bps,
             "currency": wrong.currency,
         }
-        lines = thaw(wrong.lines)
+        lines = lines_from_json(wrong.lines)
         back: dict[str, Any] = {"buyer": wrong.buyer, "seller": wrong.seller, "coupon_micros": -wrong.coupon_micros}
         notes = [_write(series, [line.reversed() for line in lines], kind=Invoice.Kind.CREDIT_NOTE, **same, **back)]
         if reissue:
@@ -121,7 +121,7 @@ def _locked_series() -> InvoiceSeries:
     return InvoiceSeries.objects.select_for_update(of=("self",), no_key=True).get(year=year)
 
 
-def _write(series: InvoiceSeries, lines: Sequence[PaperLine], *, tax_bps: int, **fields: Any) -> Invoice:
+def _write(series: InvoiceSeries, lines: Sequence[InvoiceLine], *, tax_bps: int, **fields: Any) -> Invoice:
     InvoiceSeries.objects.filter(pk=series.pk).update(last_number=F("last_number") + 1)
     series.refresh_from_db()
     total = total_of(lines)
@@ -135,7 +135,7 @@ def _write(series: InvoiceSeries, lines: Sequence[PaperLine], *, tax_bps: int, *
         issued_at=clock.now(),
         **fields,
     )
-    change_counters.touch(f"user:{invoice.owner_id.hex}")
+    change_counters.notify_change(f"user:{invoice.owner_id.hex}")
     return invoice
 
 

@@ -11,7 +11,7 @@ _BPS = 10_000
 
 
 @dataclass(frozen=True)
-class PaperLine:
+class InvoiceLine:
     """One line of an invoice: a duration at a rate, or an amount alone (`rate_micros` None).
 
     Positive amounts are charged.
@@ -44,16 +44,16 @@ class PaperLine:
     def frozen(self) -> dict[str, Any]:
         return asdict(self)
 
-    def reversed(self) -> "PaperLine":
+    def reversed(self) -> "InvoiceLine":
         return replace(self, amount_micros=-self.amount_micros)
 
 
-def thaw(lines: Iterable[dict[str, Any]]) -> list[PaperLine]:
+def lines_from_json(lines: Iterable[dict[str, Any]]) -> list[InvoiceLine]:
     """Return the lines of an issued invoice."""
-    return [PaperLine(**line) for line in lines]
+    return [InvoiceLine(**line) for line in lines]
 
 
-def total_of(lines: Sequence[PaperLine]) -> int:
+def total_of(lines: Sequence[InvoiceLine]) -> int:
     return sum(line.amount_micros for line in lines)
 
 

@@ -16,7 +16,7 @@ from billing.constants import (
     SOURCE_PREFIXES,
     VOLUME_SOURCE,
 )
-from billing.invoices.lines import PaperLine
+from billing.invoices.lines import InvoiceLine
 from billing.models import Invoice
 
 Words = str | Promise
@@ -47,7 +47,7 @@ def title_of(invoice: Invoice) -> str:
     return _("Credit note") if invoice.kind == Invoice.Kind.CREDIT_NOTE else _("Invoice")
 
 
-def facts_of(invoice: Invoice) -> list[tuple[str, str]]:
+def header_fields_of(invoice: Invoice) -> list[tuple[str, str]]:
     """Return the header fields of an invoice as pairs of name and value."""
     facts = [
         (_("Issued"), f"{invoice.issued_at:%Y-%m-%d}"),
@@ -59,12 +59,12 @@ def facts_of(invoice: Invoice) -> list[tuple[str, str]]:
     return facts
 
 
-def line_words(line: PaperLine) -> str:
+def line_text(line: InvoiceLine) -> str:
     """Return the text of a line: its kind, billing mode and source."""
-    return f"{kind_words(line)} · {source_of(line.source_kind, line.source_id)}"
+    return f"{kind_text(line)} · {source_of(line.source_kind, line.source_id)}"
 
 
-def kind_words(line: PaperLine) -> str:
+def kind_text(line: InvoiceLine) -> str:
     """Return the text of a line's kind and billing mode."""
     words = [
         LINE_WORDS.get(line.kind, line.kind),
@@ -79,7 +79,7 @@ def source_of(kind: str, source_id: str) -> str:
     return f"{SOURCE_PREFIXES.get(kind, kind)}_{source_id}"
 
 
-def period_words(line: PaperLine) -> str:
+def period_text(line: InvoiceLine) -> str:
     """Return a line's period to the second; the day is written once when both ends are on it."""
     begin, end = line.since, line.until
     if begin == end:

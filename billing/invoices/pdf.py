@@ -21,8 +21,8 @@ from reportlab.pdfbase.pdfmetrics import registerFont
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
 
-from billing.invoices.lines import PaperLine, number_of_seconds, thaw
-from billing.invoices.messages import facts_of, kind_words, period_words, source_of, title_of
+from billing.invoices.lines import InvoiceLine, lines_from_json, number_of_seconds
+from billing.invoices.messages import header_fields_of, kind_text, period_text, source_of, title_of
 from billing.models import Invoice
 from common.money import format_money
 
@@ -57,7 +57,7 @@ def invoice_pdf(invoice: Invoice, language: str) -> bytes:
 
 
 def _story(invoice: Invoice) -> list[Flowable]:
-    lines = thaw(invoice.lines)
+    lines = lines_from_json(invoice.lines)
     return [
         _head(invoice),
         Spacer(0, 8 * mm),
@@ -74,7 +74,7 @@ def _story(invoice: Invoice) -> list[Flowable]:
 def _head(invoice: Invoice) -> Table:
     left = [_text(title_of(invoice), size=20, bold=True)]
     left.append(_text(invoice.full_number, size=11, colour=_GREY))
-    right = [_text(f"{name}: {value}", right=True) for name, value in facts_of(invoice)]
+    right = [_text(f"{name}: {value}", right=True) for name, value in header_fields_of(invoice)]
     return _columns([[left, right]], (0.5, 0.5))
 
 
@@ -93,7 +93,7 @@ def _party(title: str, party: dict[str, Any]) -> list[Flowable]:
     return shown
 
 
-def _lines(lines: Sequence[PaperLine]) -> Table:
+def _lines(lines: Sequence[InvoiceLine]) -> Table:
     head = [_("What"), _("When (UTC)"), _("Seconds"), _("Rate"), _("Amount")]
     rows: list[list[Any]] = [[_text(word, colour=_GREY, size=8, right=place > 1) for place, word in enumerate(head)]]
     rows += [_row(line) for line in lines]
@@ -109,15 +109,15 @@ def _lines(lines: Sequence[PaperLine]) -> Table:
     return table
 
 
-def _row(line: PaperLine) -> list[Any]:
+def _row(line: InvoiceLine) -> list[Any]:
     rate = "" if line.rate_micros is None else f"{format_money(line.rate_micros)} / {_hours(line.rate_hours)}"
     return [
         [
             _text(line.what, size=_CELL, bold=True),
-            _text(kind_words(line), colour=_GREY, size=7.5),
+            _text(kind_text(line), colour=_GREY, size=7.5),
             _text(source_of(line.source_kind, line.source_id), colour=_GREY, size=7),
         ],
-        _text(period_words(line), size=_CELL),
+        _text(period_text(line), size=_CELL),
         _text(number_of_seconds(line.microseconds) if line.rate_micros is not None else "", size=_CELL, right=True),
         _text(rate, size=_CELL, right=True),
         _text(format_money(line.amount_micros), size=_CELL, right=True),

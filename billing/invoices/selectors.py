@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from billing.coupons.rules import Step, coupon_part
-from billing.invoices.lines import PaperLine
+from billing.invoices.lines import InvoiceLine
 from billing.ledger.raw_rows import METER_OF_CREDIT, rows
 from billing.models import BillingAddress, Invoice, Order
 from common.errors import NotFound
@@ -101,7 +101,7 @@ def owners_to_invoice(*, begin: datetime, end: datetime, limit: int) -> list[UUI
     return [row[0] for row in rows(_OWNERS, begin=begin, end=end, limit=limit)]
 
 
-def lines_of_month(*, owner_id: UUID, begin: datetime, end: datetime) -> list[PaperLine]:
+def lines_of_month(*, owner_id: UUID, begin: datetime, end: datetime) -> list[InvoiceLine]:
     """Return what the renter's wallet was charged, by time of posting: use first, ordered by source."""
     lines = [_line(row) for row in rows(_USE, owner=owner_id, begin=begin, end=end)]
     lines.sort(key=lambda line: (line.begins, line.source_id, line.source_kind, line.what, line.rate_micros or 0))
@@ -164,9 +164,9 @@ def _steps(kind: str, source: UUID, month: dict[str, Any]) -> Iterator[Step]:
         yield Step(name, int(amount), inside)
 
 
-def _line(row: tuple[Any, ...]) -> PaperLine:
+def _line(row: tuple[Any, ...]) -> InvoiceLine:
     kind, what, source_kind, source_id, mode, begin, end, microseconds, rate, hours, amount = row
-    return PaperLine(
+    return InvoiceLine(
         kind=kind,
         what=what,
         source_kind=source_kind,

@@ -11,7 +11,7 @@ from typing import Final
 from django.conf import settings
 
 from billing.ledger.anchors import Anchor, anchor_name, parse_anchor
-from common.http.outbound import Answer, OutboundFault
+from common.http.outbound import OutboundFault, OutboundResponse
 from common.object_store import Place, send
 
 READ_NEWEST: Final = 100
@@ -40,11 +40,11 @@ def put_anchor(place: Place, number: int, text: str) -> bool:
         AnchorStoreFailed: the object storage failed.
     """
     name = place.named(anchor_name(number))
-    if _ask(place, "GET", name, fine=(_OK, _NOT_FOUND)).status == _OK:
+    if _request(place, "GET", name, fine=(_OK, _NOT_FOUND)).status == _OK:
         return False
     # Where the object storage supports the condition, a writer that was faster since the check above wins.
     only_new = {"If-None-Match": "*", "Content-Type": "application/json"}
-    answer = _ask(place, "PUT", name, body=text.encode(), headers=only_new, fine=(_OK, _THERE_ALREADY, _AT_ONCE))
+    answer = _request(place, "PUT", name, body=text.encode(), headers=only_new, fine=(_OK, _THERE_ALREADY, _AT_ONCE))
     return answer.status == _OK
 
 
@@ -65,7 +65,7 @@ def _names(place: Place) -> list[str]:
     asked = [("list-type", "2"), ("max-keys", str(_PAGE)), ("prefix", place.named("seal-"))]
     more: list[tuple[str, str]] = []
     while True:
-        page = _ask(place, "GET", "", query=[*asked, *more], fine=(_OK,)).body.decode(errors="replace")
+        page = _request(place, "GET", "", query=[*asked, *more], fine=(_OK,)).body.decode(errors="replace")
         found += [html.unescape(name) for name in _KEY.findall(page)]
         token = _NEXT.search(page)
         if token is None:
@@ -74,11 +74,11 @@ def _names(place: Place) -> list[str]:
 
 
 def _read(place: Place, name: str) -> Anchor:
-    text = _ask(place, "GET", name, fine=(_OK,)).body.decode(errors="replace")
+    text = _request(place, "GET", name, fine=(_OK,)).body.decode(errors="replace")
     return parse_anchor(f"{place.bucket}/{name}", text)
 
 
-def _ask(
+def _request(
     place: Place,
     method: str,
     name: str,
@@ -87,7 +87,7 @@ def _ask(
     query: list[tuple[str, str]] | None = None,
     body: bytes = b"",
     headers: dict[str, str] | None = None,
-) -> Answer:
+) -> OutboundResponse:
     try:
         answer = send(place, method, name, query=query or (), body=body, headers=headers)
     except OutboundFault as fault:

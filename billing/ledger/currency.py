@@ -10,7 +10,7 @@ from billing.models import LedgerCurrency
 from common import clock
 
 
-def note_currency(**_kwargs: Any) -> None:
+def record_currency(**_kwargs: Any) -> None:
     """Record the configured currency after a `migrate`, unless the ledger has one already."""
     if LedgerCurrency._meta.db_table not in connection.introspection.table_names():
         return  # migrated back to before there was one

@@ -15,7 +15,7 @@ from billing.models import Entry, Wallet
 
 
 @dataclass(frozen=True)
-class Purse:
+class CashWallets:
     """Wallets that one owner's cash moves between, locked until the transaction ends."""
 
     owner_id: UUID
@@ -28,7 +28,7 @@ class Purse:
         return 0 if self.debt is None else -self.debt.balance_micros
 
 
-def lock_purse(*, owner_id: UUID, outside: Wallet.Kind = Wallet.Kind.STRIPE) -> Purse:
+def lock_cash_wallets(*, owner_id: UUID, outside: Wallet.Kind = Wallet.Kind.STRIPE) -> CashWallets:
     """Lock and return the wallets of an owner's cash, before the caller's transaction locks others.
 
     Call it again after each posting. `outside` is the market's wallet on the other side. For the wallet of given
@@ -45,7 +45,7 @@ def lock_purse(*, owner_id: UUID, outside: Wallet.Kind = Wallet.Kind.STRIPE) -> 
         keys = _keys(owner_id, outside)
         locked |= lock_wallets([key for key in keys.values() if key not in locked])
     debt = keys.get(Wallet.Kind.DEBT)
-    return Purse(
+    return CashWallets(
         owner_id,
         renter=locked[keys[Wallet.Kind.RENTER]],
         outside=locked[keys[outside]],
@@ -59,7 +59,7 @@ def _keys(owner_id: UUID, outside: Wallet.Kind) -> dict[str, UUID]:
     return dict(rows.values_list("kind", "pk"))
 
 
-def paid_in(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement]:
+def movements_in(purse: CashWallets, amount_micros: int, kind: Entry.Kind) -> list[Movement]:
     """Return the movements of money from outside to the owner: debt is repaid first."""
     repaid = min(amount_micros, purse.owed_micros)
     movements = [Movement(purse.outside.pk, kind, -amount_micros)]
@@ -70,7 +70,7 @@ def paid_in(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement
     return movements
 
 
-def taken_back(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement]:
+def movements_out(purse: CashWallets, amount_micros: int, kind: Entry.Kind) -> list[Movement]:
     """Return the movements of money from the owner to the outside; the uncovered rest is owed.
 
     Held money stays held, and money given by the market never pays a card or a bank.

@@ -30,15 +30,15 @@ def cash_micros(wallet: Wallet) -> int:
 
     This is the most that may be passed on, refunded or owed.
     """
-    return wallet.balance_micros - left_of_gifts(rows(_ENTRIES, wallet=wallet.pk))
+    return wallet.balance_micros - remaining_gifts(rows(_ENTRIES, wallet=wallet.pk))
 
 
-def given_to(owner_ids: Iterable[UUID]) -> dict[UUID, int]:
+def gifts_to(owner_ids: Iterable[UUID]) -> dict[UUID, int]:
     """Return what the market has ever given to each of these renters, less what returned to coupons."""
     return {owner_id: max(0, int(micros)) for owner_id, micros in rows(_GIVEN, owners=list(owner_ids))}
 
 
-def left_of_gifts(entries: Iterable[tuple[str, int]]) -> int:
+def remaining_gifts(entries: Iterable[tuple[str, int]]) -> int:
     """Return how much of a wallet the market gave, from its entries in order: gifts are spent before cash.
 
     Refunds restore the gifts first, up to what was spent of them; the result never exceeds the balance.

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from billing.constants import PAYOUT_HOLDING
 from billing.ledger.raw_rows import rows
-from billing.ledger.tracing import Earned, Flow, Place, Start, follow
+from billing.ledger.tracing import Earned, Flow, Place, TraceStart, trace
 from common import clock
 
 _PAGE: Final = 500
@@ -187,28 +187,28 @@ def owed_money(now: datetime | None = None) -> OwedMoney:
     ]
     owes = {debt.debtor: int(debt.owes_micros) for debt in standing}
     lately = {debt.debtor: int(debt.fresh_micros) for debt in standing}
-    return OwedMoney(owes, lately, _followed(_starts(standing, brought)))
+    return OwedMoney(owes, lately, _traced(_starts(standing, brought)))
 
 
-def _followed(starts: list[Start]) -> dict[Place | Earned, dict[UUID, int]]:
+def _traced(starts: list[TraceStart]) -> dict[Place | Earned, dict[UUID, int]]:
     """Trace money until no further payment turns up that was paid back with other money in question."""
     while True:
-        traced = follow(starts, _read)
+        traced = trace(starts, _read)
         known = {start.payment for start in starts}
         fresh = {payment: debts for payment, debts in traced.paid_back.items() if payment not in known}
-        more = _instead(fresh)
+        more = _starts_of_repaid(fresh)
         if not more:
             return traced.places
         starts = [*starts, *more]
 
 
-def _instead(paid_back: dict[UUID, dict[UUID, int]]) -> list[Start]:
+def _starts_of_repaid(paid_back: dict[UUID, dict[UUID, int]]) -> list[TraceStart]:
     """Return what these payments brought into wallets, for the debtors whose money has paid them back."""
-    starts: list[Start] = []
+    starts: list[TraceStart] = []
     for payment_id, entry_id, wallet_id, kind, taken in _of_payments(set(paid_back)):
         left = int(taken)
         for debtor, micros in paid_back[payment_id].items() if kind == "renter" else ():
-            starts.append(Start(entry_id, debtor, ("wallet", wallet_id), min(micros, left), payment_id))
+            starts.append(TraceStart(entry_id, debtor, ("wallet", wallet_id), min(micros, left), payment_id))
             left -= starts[-1].micros
     return [start for start in starts if start.micros > 0]
 
@@ -235,17 +235,17 @@ def _standing(newest_first: list[_Debt], repaid_by: set[UUID]) -> list[_Debt]:
     return newest_first if any(debt.payment_id in repaid_by for debt in standing) else standing
 
 
-def _starts(debts: Sequence[_Debt], brought: Sequence[tuple[Any, ...]]) -> list[Start]:
+def _starts(debts: Sequence[_Debt], brought: Sequence[tuple[Any, ...]]) -> list[TraceStart]:
     debtors = {debt.payment_id: debt.debtor for debt in debts if debt.payment_id is not None}
     starts = [
-        Start(entry_id, debtors[payment_id], ("wallet", wallet_id), int(micros), payment_id)
+        TraceStart(entry_id, debtors[payment_id], ("wallet", wallet_id), int(micros), payment_id)
         for payment_id, entry_id, wallet_id, kind, micros in brought
         if kind == "renter" and payment_id in debtors
     ]
     for debt in debts:
         if debt.host_id is not None:
             earned: Earned = (("debt", debt.wallet_id), debt.host_id)
-            starts.append(Start(debt.entry_id, debt.debtor, earned, int(min(debt.made_micros, debt.share_micros))))
+            starts.append(TraceStart(debt.entry_id, debt.debtor, earned, int(min(debt.made_micros, debt.share_micros))))
     return starts
 
 

@@ -54,7 +54,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Start:
+class TraceStart:
     """Appearance of money in question: `debtor` owes it, for a `payment` that was taken back."""
 
     number: int
@@ -72,7 +72,7 @@ class _Lot:
 
 
 @dataclass(frozen=True)
-class Traced:
+class TraceResult:
     """Places of the money by debtor, and payments that other money in question has paid back."""
 
     places: dict[Place | Earned, dict[UUID, int]]
@@ -133,15 +133,15 @@ class _Reader:
         self.page = deque(self.read(self.place, after, only_returns))
 
 
-def follow(starts: Iterable[Start], read: Read) -> Traced:
+def trace(starts: Iterable[TraceStart], read: Read) -> TraceResult:
     """Return where the money lies after everything in the ledger.
 
     The work is bounded: only places that the money reached are read, from the entry that brought it on.
     """
-    return _Walk(read).run(sorted(starts, key=lambda start: start.number))
+    return _Tracer(read).run(sorted(starts, key=lambda start: start.number))
 
 
-class _Walk:
+class _Tracer:
     def __init__(self, read: Read) -> None:
         self.read = read
         self.places: dict[Place | Earned, _Lots] = defaultdict(_Lots)
@@ -149,13 +149,13 @@ class _Walk:
         self.readers: dict[Place, _Reader] = {}
         self.queue: list[tuple[int, str, Place]] = []  # the next flow of each reader; outdated ones are skipped
 
-    def run(self, starts: Sequence[Start]) -> Traced:
+    def run(self, starts: Sequence[TraceStart]) -> TraceResult:
         for start in starts:
             self._go_on(until=start.number)
             self._put(start.target, start.number, [_Lot(start.debtor, start.payment, start.micros)])
         self._go_on(until=None)
         found = {place: lots.by_debtor() for place, lots in self.places.items()}
-        return Traced({place: debts for place, debts in found.items() if debts}, self.paid_back)
+        return TraceResult({place: debts for place, debts in found.items() if debts}, self.paid_back)
 
     def _go_on(self, until: int | None) -> None:
         while self.queue and (until is None or self.queue[0][0] < until):

@@ -72,7 +72,7 @@ def post_grant(grant: Grant) -> None:
         ],
         at=clock.now(),
     )
-    change_counters.touch(f"user:{grant.owner_id.hex}")
+    change_counters.notify_change(f"user:{grant.owner_id.hex}")
 
 
 def _existing(owner_id: UUID | None, kind: str) -> Wallet | None:

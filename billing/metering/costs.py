@@ -82,7 +82,7 @@ def costs_of(*, source_kind: str | Sequence[str], source_ids: Sequence[UUID], no
             funded_until=funded_until,
             credited_micros=int(credited or 0),
         )
-        costs[source_id] = _together(costs[source_id], one, kind, first=kind == kinds[0])
+        costs[source_id] = _combined(costs[source_id], one, kind, first=kind == kinds[0])
     return costs
 
 
@@ -111,7 +111,7 @@ def metered_sources(*, source_kind: str, source_ids: Sequence[UUID]) -> set[UUID
     return set(meters.order_by().values_list("source_id", flat=True))
 
 
-def _together(sum_so_far: Cost, one: Cost, kind: str, *, first: bool) -> Cost:
+def _combined(sum_so_far: Cost, one: Cost, kind: str, *, first: bool) -> Cost:
     return Cost(
         settled_micros=sum_so_far.settled_micros + one.settled_micros,
         accrued_micros=sum_so_far.accrued_micros + one.accrued_micros,

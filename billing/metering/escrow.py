@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from billing.constants import PLATFORM_FEE_BPS, TERM_SOURCE
-from billing.coupons.redemption import draw, give_back
+from billing.coupons.redemption import draw, return_unused_draws
 from billing.debts.services import check_owes_nothing
 from billing.errors import too_little
 from billing.ledger.postings import Movement, lock_wallets, post
@@ -60,7 +60,7 @@ def return_unused(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: s
     if amount_micros > 0:
         movements = [(escrow, Entry.Kind.PREPAID, -amount_micros), (renter, Entry.Kind.PREPAID, amount_micros)]
         _post(f"term:{term_id.hex}:returned", term_id, memo, movements)
-    give_back(source_kind=TERM_SOURCE, source_id=term_id)
+    return_unused_draws(source_kind=TERM_SOURCE, source_id=term_id)
 
 
 def charge_early_end(

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from billing.budgets.selectors import STOPPED_KINDS, Rooms, rooms_of
+from billing.budgets.selectors import STOPPED_KINDS, BudgetHeadrooms, budget_headrooms_of
 from billing.constants import HOLD_RENEWAL_LEAD, RENEW_BATCH
 from billing.coupons import redemption
 from billing.coupons.selectors import coupon_micros
@@ -150,7 +150,7 @@ def _extend_batch(wallet_ids: Sequence[UUID], soon: datetime, now: datetime) -> 
             meters = [_renewable(row) for row in cursor.fetchall()]
             cursor.execute(_WITH_COUPONS, {"wallets": list(wallet_ids)})
             owners = dict(cursor.fetchall())
-            rooms = rooms_of(wallet_ids, now=now, lock=True)
+            rooms = budget_headrooms_of(wallet_ids, now=now, lock=True)
             renewals = list(_renewals(meters, spendable, owners, rooms, soon=soon, now=now))
             if renewals:
                 cursor.execute(_RENEW, _columns(renewals))
@@ -167,7 +167,7 @@ def _renewals(
     meters: Sequence[_Renewable],
     spendable: dict[UUID, int],
     owners: dict[UUID, UUID],
-    rooms: Rooms,
+    rooms: BudgetHeadrooms,
     *,
     soon: datetime,
     now: datetime,
@@ -191,7 +191,7 @@ def _renewals(
             yield _Renewal(meter, until, amount)
 
 
-def _within_budgets(meter: _Renewable, rooms: Rooms, wanted: int, now: datetime) -> int:
+def _within_budgets(meter: _Renewable, rooms: BudgetHeadrooms, wanted: int, now: datetime) -> int:
     """Return the hours that hard budgets allow.
 
     Kept data and agreed terms go on in any case: a budget counts them and stops the rest.

@@ -16,7 +16,7 @@ from billing.metering.settle import lock_source, settle_source
 from billing.models import Hold, Wallet
 from billing.pricing.tariffs import Scope
 from common import clock
-from common.db.prepared import Prepared, insert, together, write
+from common.db.prepared import Prepared, batched_writes, insert, write
 from common.errors import InvalidInput
 
 _SET_ASIDE = "UPDATE billing_wallet SET held_micros = held_micros + %s WHERE id = %s"
@@ -75,7 +75,7 @@ def hold_funds(
         )
     _check_funds(wallet, needed)
     if hold is None:
-        with together():
+        with batched_writes():
             write(_SET_ASIDE, [needed, wallet.pk])
             insert(_draft(wallet, source_kind, source_id, scope, needed))
     else:
@@ -100,7 +100,7 @@ def release_hold(*, source_kind: str, source_id: UUID, at: datetime | None = Non
     hold.refresh_from_db(fields=["amount_micros"])
     Wallet.objects.filter(pk=hold.wallet_id).update(held_micros=F("held_micros") - hold.amount_micros)
     Hold.objects.filter(pk=hold.pk).update(released_at=clock.now())
-    redemption.give_back(source_kind=source_kind, source_id=source_id)
+    redemption.return_unused_draws(source_kind=source_kind, source_id=source_id)
 
 
 def pause_source(*, source_kind: str, source_id: UUID, at: datetime) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import F, Max, Q, Sum
 
 from billing.constants import CREDITED_PER_DAY, CREDITED_SPAN
-from billing.coupons.redemption import give_back
+from billing.coupons.redemption import return_unused_draws
 from billing.errors import StillMetered
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet
@@ -77,7 +77,7 @@ def credit_run(*, sources: Sequence[SourceKey], key: str, since: datetime, until
     lock_wallets([*wallets, platform_id])
     if Posting.objects.filter(idempotency_key=_key(key, 0)).exists():
         return 0
-    since = max(since, _given_back_until(sources, since, until))
+    since = max(since, _credited_until(sources, since, until))
     run = list(meters.order_by("-opened_at"))
     if any(meter.closed_at is None for meter in run):
         raise StillMetered("The cost of this run is only known once its meter is closed.")
@@ -99,7 +99,7 @@ def credit_run(*, sources: Sequence[SourceKey], key: str, since: datetime, until
             rate_micros_per_hour=piece.rate_micros,
         )
     for source_kind, source_id in sources:
-        give_back(source_kind=source_kind, source_id=source_id)
+        return_unused_draws(source_kind=source_kind, source_id=source_id)
     return sum(piece.charge_micros for piece in pieces)
 
 
@@ -110,7 +110,7 @@ def _of(sources: Sequence[SourceKey]) -> Q:
     return chosen
 
 
-def _given_back_until(sources: Sequence[SourceKey], since: datetime, until: datetime) -> datetime:
+def _credited_until(sources: Sequence[SourceKey], since: datetime, until: datetime) -> datetime:
     """Return where the credited part of this time ends, so that simultaneous faults are credited once."""
     own = Posting.objects.filter(_of(sources), kind=Posting.Kind.CREDIT)
     ends: datetime | None = own.filter(period_from__lt=until, period_to__gt=since).aggregate(ends=Max("period_to"))["ends"]

@@ -13,7 +13,7 @@ from billing.errors import NoOpenHold
 from billing.ledger.wallets import open_wallet
 from billing.metering.holds import open_hold, release_hold
 from billing.models import Hold, Meter, Wallet
-from billing.people.ties import remember_teams
+from billing.people.ties import record_teams
 from billing.pricing.rates import elapsed_microseconds, funded_span
 from billing.pricing.tariffs import Tariff
 from common.db.prepared import insert, run
@@ -115,7 +115,7 @@ def open_meter(
         funded_until=opened_at + funded_span(hold.amount_micros, tariff, base_us),
     )
     insert(meter)
-    remember_teams(payer_id=payer_id, payee_id=payee_id)
+    record_teams(payer_id=payer_id, payee_id=payee_id)
 
 
 def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime, bridge: timedelta | None = None) -> None:

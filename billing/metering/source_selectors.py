@@ -30,7 +30,7 @@ class OpenMeter:
     settled_until: datetime
 
     @property
-    def proves_something(self) -> bool:
+    def proves_any_time(self) -> bool:
         """Return whether any time is proven.
 
         A meter that was opened between two reports, as at the end of a term, proves none until the next one.

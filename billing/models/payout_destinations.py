@@ -57,7 +57,7 @@ def destination_of(kept: Mapping[str, str]) -> Destination:
     return Destination(**kept)
 
 
-def read_destination(
+def parse_destination(
     *, method: str, stripe_account_id: str = "", holder: str = "", iban: str = "", bank: str = ""
 ) -> Destination:
     """Return the entered destination, tidied and validated.

@@ -11,7 +11,7 @@ from billing.ledger.freezes import money_is_frozen
 from billing.ledger.postings import lock_wallets
 from billing.ledger.wallets import open_wallet
 from billing.models import Payment, PaymentProfile
-from billing.payments.cards import forget_customer, note_auto_failure
+from billing.payments.cards import clear_customer, record_auto_failure
 from billing.payments.messages import auto_failure_mail
 from billing.payments.payments import sync_intent
 from billing.payments.selectors import auto_topped_up_micros, wallets_to_fill
@@ -30,9 +30,9 @@ _UNCONFIRMED = frozenset({"requires_action", "requires_confirmation"})
 
 def top_up_low_wallets(*, now: datetime) -> int:
     """Charge the cards of wallets that run low, and retry unanswered charges; return how many succeeded."""
-    if not client.is_open() or money_is_frozen():
+    if not client.is_configured() or money_is_frozen():
         return 0
-    begun = [payment for payment in (_begin(owner, now) for owner in _low(now)) if payment is not None]
+    begun = [payment for payment in (_create_payment(owner, now) for owner in _low(now)) if payment is not None]
     unanswered = Payment.objects.filter(origin=Payment.Origin.AUTO, state=PaymentState.PENDING, intent_id=None)
     waiting = [payment for payment in unanswered.order_by("created_at")[:200] if payment not in begun]
     try:
@@ -42,17 +42,17 @@ def top_up_low_wallets(*, now: datetime) -> int:
         return 0
 
 
-def tell_auto_failures(*, now: datetime) -> int:
+def mail_auto_failures(*, now: datetime) -> int:
     """Mail everyone whose card was refused and who was not mailed yet; return how many mails were queued."""
     untold = PaymentProfile.objects.filter(auto_told_at=None).exclude(auto_failure="").select_related("owner")
-    return sum(_tell(profile, now) for profile in untold[:200])
+    return sum(_queue_mail(profile, now) for profile in untold[:200])
 
 
 def _low(now: datetime) -> list[UUID]:
     return wallets_to_fill(now, now - AUTO_TOP_UP_EVERY)
 
 
-def _begin(owner_id: UUID, now: datetime) -> Payment | None:
+def _create_payment(owner_id: UUID, now: datetime) -> Payment | None:
     """Store the payment before the request to Stripe, so that a lost answer is found again by its key."""
     with use_case():
         lock_wallets([open_wallet(owner_id=owner_id).pk])
@@ -86,7 +86,7 @@ def _charge(payment: Payment, now: datetime) -> bool:
     except StripeRefused as error:
         if client.is_missing_customer(error):  # its card is gone with it; saving a card creates a new customer
             with use_case():
-                forget_customer(owner_id=payment.owner_id, customer_id=profile.customer_id)
+                clear_customer(owner_id=payment.owner_id, customer_id=profile.customer_id)
         _fail(payment, error.detail, "")
         return False
     if intent.status in _UNCONFIRMED:
@@ -123,11 +123,11 @@ def _fail(payment: Payment, failure: str, intent_id: str) -> None:
             failure=failure[:200],
             intent_id=intent_id or row.intent_id,
         )
-        note_auto_failure(owner_id=payment.owner_id, failure=failure)
-        change_counters.touch(f"user:{payment.owner_id.hex}")
+        record_auto_failure(owner_id=payment.owner_id, failure=failure)
+        change_counters.notify_change(f"user:{payment.owner_id.hex}")
 
 
-def _tell(profile: PaymentProfile, now: datetime) -> bool:
+def _queue_mail(profile: PaymentProfile, now: datetime) -> bool:
     mail = auto_failure_mail(profile)
     with use_case():
         same = PaymentProfile.objects.filter(pk=profile.pk, auto_told_at=None, auto_failure=profile.auto_failure)

@@ -9,13 +9,13 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import get_language
 
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import User
 from billing.errors import NoSavedCard, StripeRefused
 from billing.models import PaymentProfile
-from billing.people.ties import remember_card
+from billing.people.ties import record_card
 from billing.stripe import client
-from billing.stripe.client import Buyer, Returns
+from billing.stripe.client import Buyer, ReturnUrls
 from billing.stripe.currencies import to_minor, top_up_limits
 from billing.stripe.objects import Card
 from common import change_counters
@@ -64,7 +64,7 @@ def with_customer(*, owner: User, ask: Callable[[str], Answer]) -> Answer:
     return ask(_customer_instead_of(owner, customer_id))
 
 
-def forget_customer(*, owner_id: UUID, customer_id: str) -> None:
+def clear_customer(*, owner_id: UUID, customer_id: str) -> None:
     """Forget a customer that Stripe no longer knows, and with it the card.
 
     Runs inside a use case.
@@ -74,13 +74,13 @@ def forget_customer(*, owner_id: UUID, customer_id: str) -> None:
         PaymentProfile.objects.filter(pk=owner_id).update(
             customer_id=None, card_id="", card_brand="", card_last4="", auto_enabled=False
         )
-        change_counters.touch(f"user:{owner_id.hex}")
+        change_counters.notify_change(f"user:{owner_id.hex}")
 
 
 def _customer_instead_of(owner: User, gone: str) -> str:
     made = client.create_customer(owner_id=owner.pk, email=owner.email, instead_of=gone)
     with use_case():
-        forget_customer(owner_id=owner.pk, customer_id=gone)
+        clear_customer(owner_id=owner.pk, customer_id=gone)
         PaymentProfile.objects.filter(pk=owner.pk, customer_id=None).update(customer_id=made)
     return made
 
@@ -88,7 +88,7 @@ def _customer_instead_of(owner: User, gone: str) -> str:
 def start_card_setup(*, owner: User, key: str) -> str:
     """Return the address of Stripe's page for saving a card."""
     page = f"{settings.SITE_URL}{reverse('top_up')}"
-    returns = Returns(done=f"{page}?card=1", left=page)
+    returns = ReturnUrls(done=f"{page}?card=1", left=page)
 
     def ask(customer_id: str) -> str:
         return client.open_card_setup(buyer=Buyer(owner.pk, customer_id), returns=returns, key=key).url
@@ -96,7 +96,7 @@ def start_card_setup(*, owner: User, key: str) -> str:
     return with_customer(owner=owner, ask=ask)
 
 
-def keep_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
+def store_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
     """Store a card that Stripe has saved, and clear a failure of the rule.
 
     Runs inside the caller's transaction.
@@ -110,8 +110,8 @@ def keep_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
         auto_failure="",
         auto_told_at=None,
     )
-    remember_card(owner_id=owner_id, fingerprint=card.fingerprint)
-    change_counters.touch(f"user:{owner_id.hex}")
+    record_card(owner_id=owner_id, fingerprint=card.fingerprint)
+    change_counters.notify_change(f"user:{owner_id.hex}")
 
 
 def remove_card(*, owner_id: UUID) -> None:
@@ -150,10 +150,10 @@ def save_auto_rule(*, owner_id: UUID, rule: AutoRule) -> None:
             language=(get_language() or "en")[:10],
         )
         told = f"< {format_money(rule.threshold_micros)} → +{format_money(rule.amount_micros)}" if rule.enabled else ""
-        note_event(user_id=owner_id, kind="limit.auto_top_up", subject=told)
+        record_event(user_id=owner_id, kind="limit.auto_top_up", subject=told)
 
 
-def note_auto_failure(*, owner_id: UUID, failure: str) -> None:
+def record_auto_failure(*, owner_id: UUID, failure: str) -> None:
     """Record that the card was refused, inside a transaction.
 
     The rule pauses until its owner acts; a sweep mails them.

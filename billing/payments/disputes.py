@@ -4,7 +4,7 @@ The wallet gives what it can, the rest is owed, and history stays.
 """
 
 from billing.constants import DISPUTE_SOURCE
-from billing.ledger.grants import lock_purse, paid_in, taken_back
+from billing.ledger.grants import lock_cash_wallets, movements_in, movements_out
 from billing.ledger.postings import Movement, post
 from billing.models import Dispute, Entry, Payment, Posting
 from billing.states import DISPUTE_MACHINE, DisputeState
@@ -45,14 +45,14 @@ def _open(payment: Payment, remote: RemoteDispute) -> Dispute:
         reason=remote.reason[:80],
         opened_at=clock.now(),
     )
-    movements = taken_back(lock_purse(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.DISPUTE)
+    movements = movements_out(lock_cash_wallets(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.DISPUTE)
     _post(dispute, f"dispute:{dispute.stripe_id}", "Payment disputed by the cardholder", movements)
     enqueue("billing.follow_debts")
     return dispute
 
 
 def _win(dispute: Dispute) -> None:
-    movements = paid_in(lock_purse(owner_id=dispute.payment.owner_id), dispute.amount_micros, Entry.Kind.DISPUTE)
+    movements = movements_in(lock_cash_wallets(owner_id=dispute.payment.owner_id), dispute.amount_micros, Entry.Kind.DISPUTE)
     _post(dispute, f"dispute:{dispute.stripe_id}:won", "Dispute won", movements)
     _move(dispute, DisputeState.WON, "the cardholder's bank decided for the market")
 
@@ -72,4 +72,4 @@ def _post(dispute: Dispute, key: str, memo: str, movements: list[Movement]) -> N
 
 def _move(dispute: Dispute, target: DisputeState, reason: str) -> None:
     move(dispute, target, machine=DISPUTE_MACHINE, reason=reason, actor=_ACTOR, closed_at=clock.now())
-    change_counters.touch(f"user:{dispute.payment.owner_id.hex}")
+    change_counters.notify_change(f"user:{dispute.payment.owner_id.hex}")

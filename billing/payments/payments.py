@@ -18,17 +18,17 @@ from billing.constants import CHECKOUT_LASTS, CHECKOUTS_AT_MOST, TOP_UP_SOURCE
 from billing.coupons.bonuses import adjust_to_kept, apply_to_top_up
 from billing.coupons.selectors import kept_micros
 from billing.errors import PaymentsOff
-from billing.ledger.grants import Purse, lock_purse, paid_in
+from billing.ledger.grants import CashWallets, lock_cash_wallets, movements_in
 from billing.ledger.order_log import record_order
 from billing.ledger.postings import post
 from billing.models import Entry, Order, Payment, Posting
-from billing.payments.cards import customer_of, keep_card, lock_profile, note_auto_failure, with_customer
+from billing.payments.cards import customer_of, lock_profile, record_auto_failure, store_card, with_customer
 from billing.payments.disputes import apply_disputes
 from billing.payments.refunds import apply_refunds
-from billing.people.ties import remember_card
+from billing.people.ties import record_card
 from billing.states import PAYMENT_MACHINE, DisputeState, PaymentState, RefundState
 from billing.stripe import client
-from billing.stripe.client import Buyer, Returns
+from billing.stripe.client import Buyer, ReturnUrls
 from billing.stripe.currencies import to_minor, top_up_limits
 from billing.stripe.objects import CheckoutSession, Intent, RemoteDispute, RemoteRefund
 from common import change_counters, clock
@@ -60,7 +60,7 @@ def check_amount(amount_micros: int) -> None:
         InvalidInput: the amount is outside the limits.
         PaymentsOff: card payments are not configured.
     """
-    if not client.is_open():
+    if not client.is_configured():
         raise PaymentsOff("Card payments aren't set up here.")
     limits = top_up_limits(settings.MARKET_CURRENCY)
     if not limits.least_micros <= amount_micros <= limits.most_micros:
@@ -77,7 +77,7 @@ def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, ke
     check_amount(amount_micros)
     payment_id = uuid5(NAMESPACE_URL, f"topup:{owner.pk.hex}:{key}") if key else new_uuid()
     customer_of(owner=owner)  # before the payment is stored, so that no payment exists without a customer
-    payment = _begin(payment_id, owner, amount_micros)
+    payment = _create_payment(payment_id, owner, amount_micros)
     if payment.checkout_url or payment.state != PaymentState.PENDING:
         return payment
     page = f"{settings.SITE_URL}{reverse('top_up_payment', args=[public_id('topup', payment.pk)])}"
@@ -88,7 +88,7 @@ def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, ke
             buyer=Buyer(owner.pk, customer_id),
             amount_micros=payment.amount_micros,
             label=LABEL,
-            returns=Returns(done=page, left=f"{page}?left=1"),
+            returns=ReturnUrls(done=page, left=f"{page}?left=1"),
             save_card=save_card,
         )
 
@@ -108,7 +108,7 @@ def draft_top_up(*, owner: User, amount_micros: int) -> Payment:
     return Payment(owner=owner, amount_micros=amount_micros, created_at=clock.now())
 
 
-def look_at_return(*, payment: Payment) -> None:
+def enqueue_payment_check(*, payment: Payment) -> None:
     """Enqueue a check of a payment whose renter is back from Stripe's page, ahead of the webhook.
 
     Only a hint: losing it loses no payment.
@@ -117,7 +117,7 @@ def look_at_return(*, payment: Payment) -> None:
         enqueue("billing.look_at_payment", payment.pk.hex)
 
 
-def look_at_payment(*, payment_id: UUID) -> str:
+def check_payment(*, payment_id: UUID) -> str:
     payment = Payment.objects.get(pk=payment_id)
     if payment.intent_id:
         return sync_intent(intent_id=payment.intent_id)
@@ -151,7 +151,7 @@ def sync_intent(*, intent_id: str, thorough: bool = False) -> str:
     if owner_id is None:
         return "not a payment of this market"
     with use_case():
-        return _apply(remote, lock_purse(owner_id=owner_id))  # wallets are locked first
+        return _apply(remote, lock_cash_wallets(owner_id=owner_id))  # wallets are locked first
 
 
 def expire_unopened(*, payment_id: UUID) -> None:
@@ -165,12 +165,12 @@ def expire_unopened(*, payment_id: UUID) -> None:
             _move(payment, PaymentState.EXPIRED, "its page of payment was never made")
 
 
-def attend_payments() -> int:
+def check_pending_payments() -> int:
     """Check payments that have been pending for long, and return how many.
 
     Their page may have expired without a message.
     """
-    if not client.is_open():
+    if not client.is_configured():
         return 0
     now = clock.now()
     pending = Payment.objects.filter(state=PaymentState.PENDING, origin=Payment.Origin.CHECKOUT)
@@ -178,11 +178,11 @@ def attend_payments() -> int:
         expire_unopened(payment_id=payment.pk)
     old = pending.exclude(session_id=None).filter(created_at__lte=now - CHECKOUT_LASTS).order_by("created_at")[:500]
     for payment in old:
-        look_at_payment(payment_id=payment.pk)
+        check_payment(payment_id=payment.pk)
     return len(old)
 
 
-def _begin(payment_id: UUID, owner: User, amount_micros: int) -> Payment:
+def _create_payment(payment_id: UUID, owner: User, amount_micros: int) -> Payment:
     with use_case():
         # Serializes starts of top-ups, so that two at once cannot both open the last page of the limit. The
         # wallet is not locked for this: with an Idempotency-Key, the call to Stripe is inside the same
@@ -240,13 +240,13 @@ def _owner_of(intent: Intent) -> UUID | None:
     return owner_id
 
 
-def _apply(remote: Remote, purse: Purse) -> str:
+def _apply(remote: Remote, purse: CashWallets) -> str:
     intent = remote.intent
     if intent.currency != settings.MARKET_CURRENCY.upper():
         return f"in {intent.currency}, not in {settings.MARKET_CURRENCY}: not credited"
     payment = _payment_of(intent)
     if not intent.is_paid:
-        return intent.status if payment is None else _note_unpaid(payment, intent)
+        return intent.status if payment is None else _record_unpaid(payment, intent)
     payment = payment or _found_at_stripe(intent, purse.owner_id)
     if payment.state != PaymentState.SUCCEEDED:
         _credit(payment, intent, purse)
@@ -280,7 +280,7 @@ def _found_at_stripe(intent: Intent, owner_id: UUID) -> Payment:
     )
 
 
-def _credit(payment: Payment, intent: Intent, purse: Purse) -> None:
+def _credit(payment: Payment, intent: Intent, purse: CashWallets) -> None:
     now = clock.now()
     post(
         key=f"topup:{payment.pk.hex}",
@@ -289,7 +289,7 @@ def _credit(payment: Payment, intent: Intent, purse: Purse) -> None:
         source_id=payment.pk,
         memo=MEMO,
         actor=STRIPE_ACTOR,
-        movements=paid_in(purse, intent.received_micros, Entry.Kind.TOP_UP),
+        movements=movements_in(purse, intent.received_micros, Entry.Kind.TOP_UP),
         at=now,
     )
     paid: dict[str, Any] = {
@@ -298,7 +298,7 @@ def _credit(payment: Payment, intent: Intent, purse: Purse) -> None:
         "amount_micros": intent.received_micros,
     }
     if intent.card is not None:
-        remember_card(owner_id=payment.owner_id, fingerprint=intent.card.fingerprint)
+        record_card(owner_id=payment.owner_id, fingerprint=intent.card.fingerprint)
     _move(payment, PaymentState.SUCCEEDED, "Stripe says it is paid", **paid, paid_at=now, failure="", checkout_url="")
     record_order(
         owner_id=payment.owner_id,
@@ -311,12 +311,12 @@ def _credit(payment: Payment, intent: Intent, purse: Purse) -> None:
     )
     apply_to_top_up(owner_id=payment.owner_id, payment_id=payment.pk, amount_micros=intent.received_micros)
     if payment.origin == Payment.Origin.AUTO:
-        note_auto_failure(owner_id=payment.owner_id, failure="")  # it had no answer, and was given up too early
+        record_auto_failure(owner_id=payment.owner_id, failure="")  # it had no answer, and was given up too early
     if intent.keeps_card and intent.card is not None:
-        keep_card(owner_id=payment.owner_id, customer_id=intent.customer_id, card=intent.card)
+        store_card(owner_id=payment.owner_id, customer_id=intent.customer_id, card=intent.card)
 
 
-def _note_unpaid(payment: Payment, intent: Intent) -> str:
+def _record_unpaid(payment: Payment, intent: Intent) -> str:
     """Record an unsuccessful attempt.
 
     A card refused on Stripe's page can be replaced there; a saved card that is refused ends its payment.
@@ -325,7 +325,7 @@ def _note_unpaid(payment: Payment, intent: Intent) -> str:
     if payment.state == PaymentState.PENDING and payment.origin == Payment.Origin.AUTO and over:
         failure = (intent.failure or "The card needs its holder's confirmation.")[:200]
         _move(payment, PaymentState.FAILED, failure, intent_id=intent.id, failure=failure)
-        note_auto_failure(owner_id=payment.owner_id, failure=failure)
+        record_auto_failure(owner_id=payment.owner_id, failure=failure)
     elif payment.state == PaymentState.PENDING:
         Payment.objects.filter(pk=payment.pk).update(intent_id=intent.id, failure=intent.failure[:200])
     return intent.status
@@ -335,7 +335,7 @@ def _apply_setup(session: CheckoutSession) -> str:
     if session.owner_id is None or session.card is None:
         return "no card was saved"
     with use_case():
-        keep_card(owner_id=session.owner_id, customer_id=session.customer_id, card=session.card)
+        store_card(owner_id=session.owner_id, customer_id=session.customer_id, card=session.card)
     return "card saved"
 
 
@@ -346,4 +346,4 @@ def _locked(**where: object) -> Payment | None:
 
 def _move(payment: Payment, target: PaymentState, reason: str, **fields: Any) -> None:
     move(payment, target, machine=PAYMENT_MACHINE, reason=reason, actor=STRIPE_ACTOR, **fields)
-    change_counters.touch(f"user:{payment.owner_id.hex}")
+    change_counters.notify_change(f"user:{payment.owner_id.hex}")

@@ -12,14 +12,14 @@ from billing.errors import StripeRefused, StripeUnreachable
 from billing.ledger.freezes import frozen_since, lift_freeze
 from billing.models import Dispute, Payment, Payout, Reconciliation, Refund, StripeEvent
 from billing.payments.balance_reconciliation import compare_balance
-from billing.payments.payments import look_at_payment, sync_intent
+from billing.payments.payments import check_payment, sync_intent
 from billing.payments.selectors import last_reconciled_until
-from billing.payments.stripe_events import apply_events, remember_event
+from billing.payments.stripe_events import apply_events, store_event
 from billing.states import DisputeState, PaymentState, RefundState
 from billing.stripe import client
 from billing.stripe.transfers import transfers_since
 from common import clock
-from common.db.transactions import only_one, use_case
+from common.db.transactions import exclusive_lock, use_case
 from common.jobs import enqueue
 from common.money import format_money
 
@@ -45,9 +45,9 @@ def reconcile_daily(*, now: datetime) -> None:
 
     Run as a sweep, in one process at a time.
     """
-    if not client.is_open():
+    if not client.is_configured():
         return
-    with only_one(_LOCK) as ours:
+    with exclusive_lock(_LOCK) as ours:
         if ours:
             _reconcile_due(now)
 
@@ -92,7 +92,7 @@ def _compare(row: Reconciliation, since: datetime, until: datetime) -> None:
     for heads in _batches(client.events_since(since)):
         row.seen += len(heads)
         known = set(StripeEvent.objects.filter(pk__in=[head.id for head in heads]).values_list("pk", flat=True))
-        row.healed += sum(remember_event(head=head, deliveries=0) for head in heads if head.id not in known)
+        row.healed += sum(store_event(head=head, deliveries=0) for head in heads if head.id not in known)
     while apply_events(now=clock.now()):
         pass
     foreign: set[str] = set()
@@ -100,7 +100,7 @@ def _compare(row: Reconciliation, since: datetime, until: datetime) -> None:
         row.healed += 1
         sync_intent(intent_id=intent_id, thorough=True)
     for payment_id in _undecided():
-        look_at_payment(payment_id=payment_id)
+        check_payment(payment_id=payment_id)
     row.findings = [*compare_balance(since=since, until=until, foreign=foreign), *_unknown_transfers(since)]
 
 

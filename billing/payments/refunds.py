@@ -16,7 +16,7 @@ from billing.coupons.bonuses import adjust_to_kept
 from billing.coupons.selectors import kept_micros
 from billing.errors import RefundRefused, StripeRefused, StripeUnreachable
 from billing.ledger.freezes import money_is_frozen
-from billing.ledger.grants import lock_purse, paid_in, taken_back
+from billing.ledger.grants import lock_cash_wallets, movements_in, movements_out
 from billing.ledger.postings import Movement, post
 from billing.models import Entry, Payment, Posting, Refund
 from billing.payments.selectors import refund_quote, refundable_micros
@@ -64,7 +64,7 @@ def refund_payment(
     if owner_id is None:
         raise NotFound("This payment doesn't exist.")
     with use_case():
-        purse = lock_purse(owner_id=owner_id)
+        purse = lock_cash_wallets(owner_id=owner_id)
         payment = _locked(payment_id)
         done = Refund.objects.filter(pk=refund_id, payment=payment).first()
         if done is not None:
@@ -78,7 +78,7 @@ def refund_payment(
             actor=actor,
             created_at=clock.now(),
         )
-        _take(refund, taken_back(purse, amount_micros, Entry.Kind.CARD_REFUND))
+        _take(refund, movements_out(purse, amount_micros, Entry.Kind.CARD_REFUND))
         adjust_to_kept(payment_id=payment.pk, kept_micros=kept_micros(payment))
         enqueue("billing.send_refund", refund.pk.hex)
     return refund
@@ -103,7 +103,7 @@ def refund_own(*, payment: Payment, amount_micros: int, refund_id: UUID, most_bo
 
 def send_refunds(*, now: datetime) -> int:
     """Send decided refunds that have not reached Stripe and return how many did."""
-    if not client.is_open():
+    if not client.is_configured():
         return 0
     waiting = Refund.objects.filter(state=RefundState.PENDING, stripe_id=None, created_at__lte=now - _RESENT_AFTER)
     sent = 0
@@ -126,7 +126,7 @@ def send_refund(*, refund_id: UUID) -> bool:
         return False
     try:
         known = [remote for remote in client.refunds_of(intent_id) if remote.refund_id == refund_id]
-        remote = known[0] if known else _ask(refund, intent_id)
+        remote = known[0] if known else _request_refund(refund, intent_id)
     except StripeRefused as error:
         _apply_alone(refund, None, error.detail)
         return False
@@ -140,24 +140,24 @@ def apply_refunds(*, payment: Payment, remotes: list[RemoteRefund]) -> None:
     The caller has locked the wallets and the payment.
     """
     for remote in remotes:
-        refund = _known(payment, remote)
-        _follow(refund or _made_at_stripe(payment, remote), remote, "Stripe failed it")
+        refund = _find_refund(payment, remote)
+        _apply(refund or _record_refund_at_stripe(payment, remote), remote, "Stripe failed it")
 
 
-def _ask(refund: Refund, intent_id: str) -> RemoteRefund:
+def _request_refund(refund: Refund, intent_id: str) -> RemoteRefund:
     return client.send_refund(refund_id=refund.pk, intent_id=intent_id, amount_micros=refund.amount_micros)
 
 
 def _apply_alone(refund: Refund, remote: RemoteRefund | None, failure: str) -> None:
     with use_case():
-        lock_purse(owner_id=refund.payment.owner_id)
+        lock_cash_wallets(owner_id=refund.payment.owner_id)
         payment = _locked(refund.payment_id)
         own = Refund.objects.select_for_update(of=("self",), no_key=True).get(pk=refund.pk)
         own.payment = payment
         if remote is not None:
-            _follow(own, remote, "Stripe failed it")
+            _apply(own, remote, "Stripe failed it")
         elif own.state == RefundState.PENDING:
-            _give_back(own, failure)
+            _return_to_wallet(own, failure)
         adjust_to_kept(payment_id=payment.pk, kept_micros=kept_micros(payment))
 
 
@@ -174,7 +174,7 @@ def _check(payment: Payment, amount_micros: int, most_bonus_micros: int | None) 
         raise RefundRefused(f"This refund now deducts {text} from the wallet for its used bonus; check again.", bonus=text)
 
 
-def _known(payment: Payment, remote: RemoteRefund) -> Refund | None:
+def _find_refund(payment: Payment, remote: RemoteRefund) -> Refund | None:
     rows = Refund.objects.select_for_update(of=("self",), no_key=True).filter(payment=payment).order_by("pk")
     found = rows.filter(stripe_id=remote.id).first()
     if found is None and remote.refund_id is not None:
@@ -184,7 +184,7 @@ def _known(payment: Payment, remote: RemoteRefund) -> Refund | None:
     return found
 
 
-def _made_at_stripe(payment: Payment, remote: RemoteRefund) -> Refund:
+def _record_refund_at_stripe(payment: Payment, remote: RemoteRefund) -> Refund:
     """Record a refund made at Stripe.
 
     The card has its money already, so what the wallet cannot give is owed.
@@ -199,7 +199,7 @@ def _made_at_stripe(payment: Payment, remote: RemoteRefund) -> Refund:
     )
     if remote.refund_id is not None:
         refund.pk = remote.refund_id  # our own refund, whose row was lost with a restored backup
-    _take(refund, taken_back(lock_purse(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.CARD_REFUND))
+    _take(refund, movements_out(lock_cash_wallets(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.CARD_REFUND))
     return refund
 
 
@@ -211,23 +211,23 @@ def _take(refund: Refund, movements: list[Movement]) -> None:
     _post(refund, f"refund:{refund.pk.hex}", "Refund to the card", movements)
 
 
-def _follow(refund: Refund, remote: RemoteRefund, failure: str) -> None:
+def _apply(refund: Refund, remote: RemoteRefund, failure: str) -> None:
     if refund.stripe_id != remote.id:
         Refund.objects.filter(pk=refund.pk).update(stripe_id=remote.id)
         refund.stripe_id = remote.id
     if remote.has_failed and refund.state != RefundState.FAILED:
-        _give_back(refund, failure)
+        _return_to_wallet(refund, failure)
     elif remote.status == "succeeded" and refund.state == RefundState.PENDING:
         _move(refund, RefundState.SUCCEEDED, "Stripe says it is done")
 
 
-def _give_back(refund: Refund, why: str) -> None:
+def _return_to_wallet(refund: Refund, why: str) -> None:
     """Return the money of a failed refund to the wallet."""
     payment = refund.payment
     Payment.objects.filter(pk=payment.pk).update(refunded_micros=F("refunded_micros") - refund.amount_micros)
     payment.refunded_micros -= refund.amount_micros
-    purse = lock_purse(owner_id=payment.owner_id)
-    movements = paid_in(purse, refund.amount_micros, Entry.Kind.CARD_REFUND)
+    purse = lock_cash_wallets(owner_id=payment.owner_id)
+    movements = movements_in(purse, refund.amount_micros, Entry.Kind.CARD_REFUND)
     _post(refund, f"refund:{refund.pk.hex}:returned", "Refund did not reach the card", movements)
     _move(refund, RefundState.FAILED, why)
 
@@ -243,7 +243,7 @@ def _post(refund: Refund, key: str, memo: str, movements: list[Movement]) -> Non
         movements=movements,
         at=clock.now(),
     )
-    change_counters.touch(f"user:{refund.payment.owner_id.hex}")
+    change_counters.notify_change(f"user:{refund.payment.owner_id.hex}")
 
 
 def _move(refund: Refund, target: RefundState, reason: str) -> None:

@@ -45,7 +45,7 @@ RETURNING xmax = 0
 """
 
 
-class Refused(Exception):
+class EventRefused(Exception):
     """Raised for an event whose signature is wrong or whose content cannot be read."""
 
     def __init__(self, reason: str) -> None:
@@ -66,13 +66,13 @@ def receive_event(*, body: bytes, signature: str) -> bool:
         raise _refused(error.reason) from error
     except (Unreadable, ValueError, RecursionError) as error:
         raise _refused("malformed") from error
-    is_new = remember_event(head=head, deliveries=1)
+    is_new = store_event(head=head, deliveries=1)
     if is_new:
         enqueue("billing.apply_stripe_event", head.id)
     return is_new
 
 
-def remember_event(*, head: EventHead, deliveries: int) -> bool:
+def store_event(*, head: EventHead, deliveries: int) -> bool:
     """Store an event once per id and return whether it is new.
 
     `deliveries` is 0 for an event from Stripe's list.
@@ -96,7 +96,7 @@ def apply_events(*, now: datetime) -> int:
 
     Stops when Stripe does not answer.
     """
-    if not client.is_open():
+    if not client.is_configured():
         return 0
     waiting = StripeEvent.objects.filter(applied_at=None, retry_at__lte=now).order_by("received_at")
     subjects = dict.fromkeys(waiting.values_list("object_id", flat=True)[:_BATCH])
@@ -120,9 +120,9 @@ def _apply_about(subject: str) -> bool:
     """Apply an object's present state, then close the events about it that arrived before it was fetched."""
     began = clock.now()
     try:
-        outcome = _look_at(subject)
+        outcome = _sync_object(subject)
     except StripeRefused as error:
-        _put_off(subject, error.detail)
+        _postpone(subject, error.detail)
         return False
     with use_case():
         told = StripeEvent.objects.filter(object_id=subject, applied_at=None, received_at__lte=began)
@@ -130,7 +130,7 @@ def _apply_about(subject: str) -> bool:
     return True
 
 
-def _look_at(subject: str) -> str:
+def _sync_object(subject: str) -> str:
     if subject.startswith("pi_"):
         return sync_intent(intent_id=subject)
     if subject.startswith("cs_"):
@@ -142,7 +142,7 @@ def _look_at(subject: str) -> str:
     return "nothing to look at"
 
 
-def _put_off(subject: str, why: str) -> None:
+def _postpone(subject: str, why: str) -> None:
     """Postpone an object that Stripe does not know or does not show to us, with increasing intervals."""
     now = clock.now()
     with use_case():
@@ -151,14 +151,14 @@ def _put_off(subject: str, why: str) -> None:
             StripeEvent.objects.filter(pk=event.pk).update(tries=F("tries") + 1, retry_at=now + wait, outcome=why[:200])
 
 
-def _refused(reason: str) -> Refused:
+def _refused(reason: str) -> EventRefused:
     logger.warning("a message to the webhook of Stripe was refused: %s", reason)
     try:
         if not cache.add(_counter(reason), 1, timeout=_COUNTED_FOR_S):
             cache.incr(_counter(reason))
     except (redis.RedisError, ValueError):
         logger.warning("the refusal was not counted")
-    return Refused(reason)
+    return EventRefused(reason)
 
 
 def _counter(reason: str) -> str:

@@ -3,11 +3,11 @@
 from typing import Any
 from uuid import UUID
 
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from billing.constants import PAYOUT_ACCOUNT_WAIT, PAYOUT_LEAST_MICROS
 from billing.models import PayoutAccount, PayoutMethod
 from billing.models.payout_destinations import Destination
-from billing.people.ties import is_removed, remember_payout_account
+from billing.people.ties import is_removed, record_payout_account
 from billing.stripe.connect import check_account
 from common import change_counters, clock
 from common.db.transactions import use_case
@@ -45,10 +45,10 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
         if before is None or before.destination != destination:
             values["pays_from"] = values["changed_at"] + PAYOUT_ACCOUNT_WAIT
             told = f"{destination.method} …{destination.ending}, {values['pays_from']:%Y-%m-%d %H:%M} UTC"
-            note_event(user_id=owner_id, kind="payout_account.changed", subject=told)
+            record_event(user_id=owner_id, kind="payout_account.changed", subject=told)
         account, _made = PayoutAccount.objects.update_or_create(owner_id=owner_id, defaults=values)
-        remember_payout_account(owner_id=owner_id, destination=destination)
-        change_counters.touch(f"user:{owner_id.hex}")
+        record_payout_account(owner_id=owner_id, destination=destination)
+        change_counters.notify_change(f"user:{owner_id.hex}")
     return account
 
 
@@ -67,4 +67,4 @@ def _set_frozen(owner_id: UUID, *, frozen: bool, reason: str) -> None:
     with use_case():
         if not PayoutAccount.objects.filter(owner_id=owner_id).update(frozen=frozen, frozen_reason=reason):
             raise NotFound("This user has no payout account.")
-        change_counters.touch(f"user:{owner_id.hex}")
+        change_counters.notify_change(f"user:{owner_id.hex}")

@@ -9,7 +9,7 @@ _BPS = 10_000
 
 
 @dataclass(frozen=True)
-class Payable:
+class PayableBalance:
     """Host wallet as payouts see it, in micro-units.
 
     `young_micros` is the net earned within the holding period, `recent_micros` the net earned within the

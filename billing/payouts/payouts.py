@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from billing.constants import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_SOURCE
 from billing.errors import (
     NoPayoutAccount,
@@ -24,7 +24,7 @@ from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet
 from billing.models import ConnectedAccount, Entry, Holdback, Payout, PayoutAccount, PayoutMethod, Posting, Wallet
 from billing.models.payout_destinations import destination_of
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.selectors import due_owners, payable_of
 from billing.people.ties import disprove_payout_account, is_removed, prove_payout_account
 from billing.states import PAYOUT_MACHINE, PayoutState
@@ -54,7 +54,7 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
     if money_is_frozen():
         raise PayoutsFrozen("Berth was restored from a backup: payouts are suspended until the books have been compared.")
     with use_case():
-        pocket = _lock_pocket(owner_id)
+        pocket = _lock_wallets(owner_id)
         account = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
         if account is None:
             raise NoPayoutAccount("Add a payout account first: Hosting > Payouts > Account.")
@@ -78,8 +78,8 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
             created_at=now,
         )
         pocket.take(payout)
-        note_event(user_id=owner_id, kind="payout.asked", subject=f"{format_money(amount)} …{payout.ending}")
-        change_counters.touch(f"user:{owner_id.hex}")
+        record_event(user_id=owner_id, kind="payout.asked", subject=f"{format_money(amount)} …{payout.ending}")
+        change_counters.notify_change(f"user:{owner_id.hex}")
         if payout.method == PayoutMethod.STRIPE:
             enqueue("billing.send_payout", str(payout.pk))
     return payout
@@ -97,7 +97,7 @@ def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
     stays here.
     """
     with use_case():
-        pocket = _lock_pocket(_owner_of(payout_id))
+        pocket = _lock_wallets(_owner_of(payout_id))
         payout = _lock(payout_id)
         if payout.state != PayoutState.PENDING or _is_frozen(payout.owner_id) or money_is_frozen():
             return False
@@ -132,18 +132,18 @@ def mark_failed(*, payout_id: UUID, actor: str, failure: str, lawful: Sequence[s
         UnlawfulMove: the payout's state is none of `lawful`.
     """
     with use_case():
-        pocket = _lock_pocket(_owner_of(payout_id))
+        pocket = _lock_wallets(_owner_of(payout_id))
         payout = _lock(payout_id)
         if payout.state == PayoutState.FAILED:
             return False
         if payout.state not in lawful:
             raise UnlawfulMove(f"A payout that is {payout.state} can't be cancelled.")
         _fail(payout, pocket, actor=actor, failure=failure[:200])
-        _forget_proof(payout)
+        _withdraw_proof(payout)
     return True
 
 
-def _forget_proof(returned: Payout) -> None:
+def _withdraw_proof(returned: Payout) -> None:
     where = destination_of(returned.destination)
     arrived = Payout.objects.filter(owner_id=returned.owner_id, state=PayoutState.PAID)
     ready = ConnectedAccount.objects.filter(owner_id=returned.owner_id, account_id=where.stripe_account_id, is_ready=True)
@@ -153,7 +153,7 @@ def _forget_proof(returned: Payout) -> None:
 
 
 @dataclass(frozen=True)
-class _Pocket:
+class _PayoutWallets:
     """Wallets between which a payout moves money, both locked."""
 
     host_id: UUID
@@ -182,7 +182,7 @@ class _Pocket:
         )
 
 
-def _lock_pocket(owner_id: UUID) -> _Pocket:
+def _lock_wallets(owner_id: UUID) -> _PayoutWallets:
     """Lock both wallets, as the first step of a use case.
 
     Concurrent payouts and refunds of one owner wait here.
@@ -190,10 +190,10 @@ def _lock_pocket(owner_id: UUID) -> _Pocket:
     host = open_wallet(owner_id=owner_id, kind=Wallet.Kind.HOST)
     bank = open_wallet(owner_id=None, kind=Wallet.Kind.BANK)
     lock_wallets([host.pk, bank.pk])
-    return _Pocket(host.pk, bank.pk)
+    return _PayoutWallets(host.pk, bank.pk)
 
 
-def _amount(payable: Payable, wanted: int | None) -> int:
+def _amount(payable: PayableBalance, wanted: int | None) -> int:
     if payable.under_way_micros:
         raise PayoutUnderWay(
             f"{format_money(payable.under_way_micros)} is being paid out; request the next payout once it arrives."
@@ -221,7 +221,7 @@ def _start(owner_id: UUID) -> bool:
     return True
 
 
-def _fail(payout: Payout, pocket: _Pocket, *, actor: str, failure: str) -> None:
+def _fail(payout: Payout, pocket: _PayoutWallets, *, actor: str, failure: str) -> None:
     _move(payout, PayoutState.FAILED, actor=actor, failure=failure, settled_at=clock.now(), settled_by=actor)
     pocket.give_back(payout, actor=actor)
 
@@ -256,7 +256,7 @@ def _lock(payout_id: UUID) -> Payout:
 
 def _move(payout: Payout, target: PayoutState, *, actor: str, **fields: Any) -> None:
     move(payout, target, machine=PAYOUT_MACHINE, reason="", actor=actor, **fields)
-    change_counters.touch(f"user:{payout.owner_id.hex}")
+    change_counters.notify_change(f"user:{payout.owner_id.hex}")
 
 
 def hold_back(*, owner_id: UUID, source_kind: str, source_id: UUID) -> None:
@@ -265,6 +265,6 @@ def hold_back(*, owner_id: UUID, source_kind: str, source_id: UUID) -> None:
     Holdback.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def let_go(*, source_kind: str, source_id: UUID) -> None:
+def release_holdback(*, source_kind: str, source_id: UUID) -> None:
     open_ones = Holdback.objects.filter(source_kind=source_kind, source_id=source_id, closed_at=None)
     open_ones.update(closed_at=clock.now())

@@ -11,9 +11,9 @@ from billing.constants import PAYOUT_EVERY, PAYOUT_HOLDING, PAYOUT_LEAST_MICROS,
 from billing.ledger.raw_rows import rows
 from billing.ledger.trace_selectors import OwedMoney, owed_money
 from billing.models import ConnectedAccount, Payout, PayoutAccount, PayoutMethod
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.people.selectors import debt_of_person
-from billing.people.self_rental import unpaid_of
+from billing.people.self_rental import unpayable_earnings_of
 from billing.states import PayoutState
 from common.errors import NotFound
 
@@ -59,7 +59,7 @@ WHERE account.automatic AND NOT account.frozen AND (account.pays_from IS NULL OR
 """
 
 
-def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payable]:
+def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, PayableBalance]:
     """Return what can be paid out to each of these owners; those without earnings are left out."""
     owners, currency = list(owner_ids), str(settings.MARKET_CURRENCY)
     since = {"matured": now - PAYOUT_HOLDING, "reserved": now - PAYOUT_RESERVE_SPAN}
@@ -68,8 +68,8 @@ def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payab
     reported = dict(rows(_REPORTED, owners=owners, matured=since["matured"])) if found else {}
     payables = {}
     for owner_id, wallet_id, balance, young, recent, under_way in found:
-        unpaid = unpaid_of(owner_id=owner_id, wallet_id=wallet_id, **since)
-        payables[owner_id] = Payable(
+        unpaid = unpayable_earnings_of(owner_id=owner_id, wallet_id=wallet_id, **since)
+        payables[owner_id] = PayableBalance(
             currency,
             int(balance),
             int(young) - unpaid.young_micros,
@@ -83,9 +83,9 @@ def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payab
     return payables
 
 
-def payable_of(*, owner_id: UUID, now: datetime) -> Payable:
+def payable_of(*, owner_id: UUID, now: datetime) -> PayableBalance:
     """Return what can be paid out to one owner; all zeros without earnings."""
-    return payables_of(owner_ids=[owner_id], now=now).get(owner_id, Payable(str(settings.MARKET_CURRENCY)))
+    return payables_of(owner_ids=[owner_id], now=now).get(owner_id, PayableBalance(str(settings.MARKET_CURRENCY)))
 
 
 def due_owners(*, now: datetime) -> list[UUID]:

@@ -12,7 +12,7 @@ from billing.models.payout_destinations import Destination
 from billing.payouts.accounts import save_payout_account
 from billing.people.ties import prove_payout_account
 from billing.stripe import connect
-from billing.stripe.client import Returns
+from billing.stripe.client import ReturnUrls
 from billing.stripe.connect import RemoteAccount
 from common import change_counters, clock
 from common.db.transactions import use_case
@@ -20,7 +20,7 @@ from common.db.transactions import use_case
 _FIRST_MINIMUM = 10_000_000
 
 
-def begin_onboarding(*, owner: User) -> str:
+def start_onboarding(*, owner: User) -> str:
     """Return the address of Stripe's page on which the owner verifies their identity.
 
     Their account is created when missing, and again where Stripe no longer knows it.
@@ -46,7 +46,7 @@ def begin_onboarding(*, owner: User) -> str:
 
 def _page_of(account_id: str) -> str:
     site = settings.SITE_URL
-    returns = Returns(done=f"{site}{reverse('payout_connect_return')}", left=f"{site}{reverse('payout_connect_refresh')}")
+    returns = ReturnUrls(done=f"{site}{reverse('payout_connect_return')}", left=f"{site}{reverse('payout_connect_refresh')}")
     return connect.onboarding_page(account_id=account_id, returns=returns)
 
 
@@ -70,7 +70,7 @@ def finish_onboarding(*, owner_id: UUID) -> ConnectedAccount:
     sync_account(account_id=row.account_id)
     row.refresh_from_db()
     if row.is_ready:
-        _pay_there(row)
+        _use_for_payouts(row)
     return row
 
 
@@ -88,7 +88,7 @@ def sync_account(*, account_id: str) -> str:
         for owner_id in rows.values_list("owner_id", flat=True):
             if remote.is_ready:
                 prove_payout_account(owner_id=owner_id, destination=_at_stripe(account_id))
-            change_counters.touch(f"user:{owner_id.hex}")
+            change_counters.notify_change(f"user:{owner_id.hex}")
     return "ready" if remote.is_ready else f"not ready: {remote.needs}"
 
 
@@ -102,7 +102,7 @@ def _remote(account_id: str) -> RemoteAccount:
         return RemoteAccount(account_id, is_ready=False, needs=error.detail[:200])
 
 
-def _pay_there(row: ConnectedAccount) -> None:
+def _use_for_payouts(row: ConnectedAccount) -> None:
     """Make the account the owner's payout account, keeping the chosen amounts and interval."""
     before = PayoutAccount.objects.filter(pk=row.pk).first()
     if before is not None and before.method == PayoutMethod.STRIPE and before.stripe_account_id == row.account_id:

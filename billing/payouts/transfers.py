@@ -43,7 +43,7 @@ def send_payout(*, payout_id: UUID) -> None:
         first = not was_frozen_after(payout.created_at)  # a restored row may be of a payout that was sent after the backup
         ours = mark_sent(payout_id=payout_id, actor=_ACTOR)
     else:
-        first, ours = False, _take_up(payout_id)
+        first, ours = False, _claim_retry(payout_id)
     if not ours:
         return
     try:
@@ -53,7 +53,7 @@ def send_payout(*, payout_id: UUID) -> None:
     except (StripeUnreachable, PaymentsOff) as error:
         logger.warning("payout %s: no answer (%s); it is asked about again", payout_id, error.code)
     else:
-        _conclude(payout_id, transfer)
+        _finish(payout_id, transfer)
 
 
 def _send_apart(payout_id: UUID) -> None:
@@ -86,7 +86,7 @@ def sync_transfer(*, transfer_id: str) -> str:
     return "reversed: the money is back in the earnings"
 
 
-def _conclude(payout_id: UUID, transfer: Transfer) -> None:
+def _finish(payout_id: UUID, transfer: Transfer) -> None:
     """Finish a payout by its transfer, which may have been reversed before it was found."""
     if transfer.reversed:
         mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.SENT,))
@@ -102,7 +102,7 @@ def _transfer(payout: Payout, *, first: bool) -> Transfer:
     return send_transfer(payout_id=payout.pk, account_id=account_id, amount_micros=payout.amount_micros)
 
 
-def _take_up(payout_id: UUID) -> bool:
+def _claim_retry(payout_id: UUID) -> bool:
     """Claim the retry of a payout for this worker by moving the time of its last try forward."""
     now = clock.now()
     silent = Payout.objects.filter(pk=payout_id, state=PayoutState.SENT, sent_at__lte=now - PAYOUT_RETRY_AFTER)

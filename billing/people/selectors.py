@@ -95,7 +95,7 @@ def _read(query: str, owner_id: UUID) -> list[tuple[Any, ...]]:
     return planned_rows(query, owners=[owner_id])
 
 
-def sharers(tie: Tie) -> list[str]:
+def emails_sharing(tie: Tie) -> list[str]:
     """Return mail addresses of the other accounts with the same evidence, in the order of first use."""
     others = Tie.objects.filter(kind=tie.kind, value=tie.value, removed_at=None).exclude(owner=tie.owner_id)
     return list(others.order_by("seen_at").values_list("owner__email", flat=True))

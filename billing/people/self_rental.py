@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from accounts.selectors import teammates_of
-from billing.ledger.promotional_selectors import given_to
+from billing.ledger.promotional_selectors import gifts_to
 from billing.ledger.raw_rows import rows
 from billing.models import Tie, Wallet
 from billing.people.selectors import accounts_of_same, person_of
@@ -54,7 +54,7 @@ FROM share GROUP BY owner_id
 
 
 @dataclass(frozen=True)
-class Unpaid:
+class UnpayableEarnings:
     """Part of a host's earnings that is never paid out.
 
     `wallets` are those of the same person, whose money never is.
@@ -66,7 +66,7 @@ class Unpaid:
     wallets: frozenset[UUID] = frozenset()
 
 
-def unpaid_of(*, owner_id: UUID, wallet_id: UUID, matured: datetime, reserved: datetime) -> Unpaid:
+def unpayable_earnings_of(*, owner_id: UUID, wallet_id: UUID, matured: datetime, reserved: datetime) -> UnpayableEarnings:
     """Return the part of a host's earnings that is never paid out.
 
     From the same person (the account, its cards and payout accounts, now or ever) it is everything. From anybody
@@ -76,7 +76,7 @@ def unpaid_of(*, owner_id: UUID, wallet_id: UUID, matured: datetime, reserved: d
     """
     person = person_of(owner_id)
     close = close_to(person)
-    given = given_to(close)
+    given = gifts_to(close)
     total = recent = young = 0
     shares = rows(_SHARES, payers=[*person, *close], host=wallet_id, matured=matured, reserved=reserved)
     for payer_id, *amounts in shares:
@@ -84,10 +84,10 @@ def unpaid_of(*, owner_id: UUID, wallet_id: UUID, matured: datetime, reserved: d
         all_time, lately, just_now = (max(0, int(each) if most is None else min(int(each), most)) for each in amounts)
         total, recent, young = total + all_time, recent + lately, young + just_now
     own = Wallet.objects.filter(owner__in=person, kind=Wallet.Kind.RENTER).values_list("pk", flat=True)
-    return Unpaid(total, recent, young, frozenset(own))
+    return UnpayableEarnings(total, recent, young, frozenset(own))
 
 
-def what_pays_host(*, payer_id: UUID, owner_id: UUID) -> Paid:
+def payable_money_of(*, payer_id: UUID, owner_id: UUID) -> Paid:
     """Return which money of a renter the owner of hosts is paid.
 
     Nothing from accounts of their own, and only cash from people in a team with them.

@@ -13,17 +13,17 @@ from common.db.transactions import use_case
 from common.errors import NotFound, wrong_field
 
 
-def remember_card(*, owner_id: UUID, fingerprint: str) -> None:
+def record_card(*, owner_id: UUID, fingerprint: str) -> None:
     """Record a card's use, inside the caller's transaction.
 
     Stripe's fingerprint is empty at servers that only imitate Stripe.
     """
-    _remember(owner_id, Tie.Kind.CARD, fingerprint)
+    _record(owner_id, Tie.Kind.CARD, fingerprint)
 
 
-def remember_payout_account(*, owner_id: UUID, destination: Destination) -> None:
+def record_payout_account(*, owner_id: UUID, destination: Destination) -> None:
     """Record that a user entered a payout account, inside the caller's transaction."""
-    _remember(owner_id, Tie.Kind.PAYOUT_ACCOUNT, destination.identity)
+    _record(owner_id, Tie.Kind.PAYOUT_ACCOUNT, destination.identity)
 
 
 def prove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
@@ -31,7 +31,7 @@ def prove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
 
     Their money has arrived there, or Stripe says that it can. Runs inside the caller's transaction.
     """
-    remember_payout_account(owner_id=owner_id, destination=destination)
+    record_payout_account(owner_id=owner_id, destination=destination)
     _claim(owner_id, destination).filter(proven_at=None).update(proven_at=clock.now())
 
 
@@ -70,7 +70,7 @@ def _claim(owner_id: UUID, destination: Destination) -> QuerySet[Tie]:
     return Tie.objects.filter(owner_id=owner_id, kind=Tie.Kind.PAYOUT_ACCOUNT, value=destination.identity)
 
 
-def remember_teams(*, payer_id: UUID, payee_id: UUID) -> None:
+def record_teams(*, payer_id: UUID, payee_id: UUID) -> None:
     """Record that a renter and the host's owner share a team when a run begins; later exits do not count.
 
     All their accounts are searched; the tie is stored with those of this run. A host of one's own pays nothing
@@ -80,9 +80,9 @@ def remember_teams(*, payer_id: UUID, payee_id: UUID) -> None:
     if payer_id not in payee:
         for team_id in shared_teams(accounts_of_same([payer_id]), payee):
             for owner_id in (payer_id, payee_id):
-                _remember(owner_id, Tie.Kind.TEAM, team_id.hex)
+                _record(owner_id, Tie.Kind.TEAM, team_id.hex)
 
 
-def _remember(owner_id: UUID, kind: str, value: str) -> None:
+def _record(owner_id: UUID, kind: str, value: str) -> None:
     if value:
         Tie.objects.bulk_create([Tie(owner_id=owner_id, kind=kind, value=value[:200])], ignore_conflicts=True)

@@ -44,7 +44,7 @@ def announce_releases(*, announcements: Sequence[Announcement], now: datetime) -
         fresh = [_notice(key, one, now) for key, one in keys.items() if key not in known]
         Notice.objects.bulk_create(fresh, ignore_conflicts=True)
         for key in keys.keys() - known:
-            _tell_programs(keys[key])
+            _emit_event(keys[key])
     return len(fresh)
 
 
@@ -58,7 +58,7 @@ def queue_notices(*, now: datetime) -> int:
     return sum(_queue(notice, now) for notice in notices)
 
 
-def drop_notices_of_budget(budget_id: UUID) -> None:
+def delete_notices_of_budget(budget_id: UUID) -> None:
     """Delete a budget's outdated notices and their unsent mails, inside a use case."""
     notices = Notice.objects.filter(kind=Notice.Kind.BUDGET, subject_id=budget_id)
     withdraw_mails(mail_key(pk) for pk in notices.values_list("pk", flat=True))
@@ -82,7 +82,7 @@ def _queue(notice: Notice, now: datetime) -> bool:
     return True
 
 
-def _tell_programs(one: Announcement) -> None:
+def _emit_event(one: Announcement) -> None:
     told = {one.of: public_id(SOURCE_PREFIXES[one.of], one.subject_id), "name": one.name, "days": one.days}
     if one.of == INSTANCE:
         payload = {**told, "release_at": one.ends_at.isoformat()}

@@ -64,7 +64,7 @@ FROM turned JOIN judged ON judged.id = wallet_id ORDER BY wallet_id
 
 
 @dataclass(frozen=True)
-class Stake:
+class ArrearsItem:
     """Things of one owner that stopped for lack of money: cheapest hourly rate, and first deletion."""
 
     owner_id: UUID
@@ -72,7 +72,7 @@ class Stake:
     ends_at: datetime | None
 
 
-def turn_standings(*, stakes: Sequence[Stake], now: datetime) -> int:
+def update_standings(*, stakes: Sequence[ArrearsItem], now: datetime) -> int:
     """Evaluate every wallet that pays for something or that stopped for lack of money.
 
     Returns how many standings changed.
@@ -82,12 +82,12 @@ def turn_standings(*, stakes: Sequence[Stake], now: datetime) -> int:
             cursor.execute(_TURN, _values(stakes, now))
             rows = cursor.fetchall()
         changed = [row[:6] for row in rows if row[6]]
-        _tell([row for row in changed if row[2] != StandingState.GOOD], now)
-        change_counters.touch(*(f"user:{owner_id.hex}" for _wallet, owner_id, *_rest in changed))
+        _store_notices([row for row in changed if row[2] != StandingState.GOOD], now)
+        change_counters.notify_change(*(f"user:{owner_id.hex}" for _wallet, owner_id, *_rest in changed))
     return len(changed)
 
 
-def _values(stakes: Sequence[Stake], now: datetime) -> dict[str, Any]:
+def _values(stakes: Sequence[ArrearsItem], now: datetime) -> dict[str, Any]:
     return {
         "owners": [stake.owner_id for stake in stakes],
         "rates": [stake.rate_micros for stake in stakes],
@@ -99,7 +99,7 @@ def _values(stakes: Sequence[Stake], now: datetime) -> dict[str, Any]:
     }
 
 
-def _tell(rows: Sequence[tuple[UUID, UUID, str, int, datetime | None, int]], now: datetime) -> None:
+def _store_notices(rows: Sequence[tuple[UUID, UUID, str, int, datetime | None, int]], now: datetime) -> None:
     """Store notices about changed standings.
 
     Low is mailed at most once a day, however often it comes and goes; its banner is shown each time.

@@ -7,7 +7,7 @@ from billing.ledger.raw_rows import rows
 from billing.ledger.seals import seal_of
 from billing.models import Entry, Meter, Posting, Usage
 from billing.pricing.rates import split_charge
-from billing.statements.explanation import Explanation, Neighbour, Use
+from billing.statements.explanation import AdjacentMeter, ChargedPeriod, Explanation
 from common.errors import NotFound
 
 _DIGITS: Final = 18
@@ -49,7 +49,7 @@ def explain_line(*, owner_id: UUID, line_id: str) -> Explanation:
     if entry.wallet.owner_id != owner_id and not (usage is not None and _prepaid(usage.meter, owner_id)):
         raise NotFound("This entry doesn't exist.")
     posting = entry.posting
-    shown = usage or _given_back(entry)
+    shown = usage or _credited_usage(entry)
     return Explanation(
         id=line_id,
         is_host=entry.wallet.kind == "host",
@@ -75,7 +75,7 @@ def _amount(entry: Entry, usage: Usage | None) -> int:
     return usage.charge_micros - usage.fee_micros if entry.pk == usage.share_entry_id else -usage.charge_micros
 
 
-def _given_back(entry: Entry) -> Usage | None:
+def _credited_usage(entry: Entry) -> Usage | None:
     """Return a credit as the period that it reverses: an unsaved usage row with the same sum."""
     posting = entry.posting
     if posting.kind != Posting.Kind.CREDIT or posting.period_from is None or posting.period_to is None:
@@ -98,13 +98,13 @@ def _given_back(entry: Entry) -> Usage | None:
     )
 
 
-def _use(usage: Usage) -> Use:
+def _use(usage: Usage) -> ChargedPeriod:
     meter = usage.meter
     source = {"kind": meter.source_kind, "source": meter.source_id}
-    around = [Neighbour(*row) for row in rows(_AROUND, **source)]
+    around = [AdjacentMeter(*row) for row in rows(_AROUND, **source)]
     place = next(number for number, found in enumerate(around) if found.id == meter.pk)
     held = rows(_HOLD, at=usage.period_to, **source)
-    return Use(
+    return ChargedPeriod(
         usage=usage,
         meter=meter,
         own=around[place],

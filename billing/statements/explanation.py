@@ -16,7 +16,7 @@ STOPPED, MONEY, SILENT, BEGAN, GOES_ON = "stopped", "money", "silent", "began", 
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class AdjacentMeter:
     """Adjacent meter of the same source: when it was open, and up to when it could charge."""
 
     id: UUID
@@ -37,7 +37,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Gap:
+class UnchargedPeriod:
     """Uncharged time next to the line, until `end` or from `begin` on, and its reason."""
 
     begin: datetime
@@ -63,14 +63,14 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Use:
+class ChargedPeriod:
     """Charged period of a line, with its meter."""
 
     usage: Usage
     meter: Meter
-    own: Neighbour
-    before: Neighbour | None
-    after: Neighbour | None
+    own: AdjacentMeter
+    before: AdjacentMeter | None
+    after: AdjacentMeter | None
     held_from: datetime | None
     held_until: datetime | None
 
@@ -141,14 +141,14 @@ class Use:
         ]
 
     @property
-    def gap_before(self) -> Gap | None:
+    def gap_before(self) -> UnchargedPeriod | None:
         """Return the uncharged time right before the line, where it is the first of its meter."""
         if self.before is None or self.usage.period_from != self.own.opened_at or self.before.ends_at >= self.own.opened_at:
             return None
-        return Gap(self.before.ends_at, self.own.opened_at, self.before.why_it_ended)
+        return UnchargedPeriod(self.before.ends_at, self.own.opened_at, self.before.why_it_ended)
 
     @property
-    def gap_after(self) -> Gap | None:
+    def gap_after(self) -> UnchargedPeriod | None:
         """Return the uncharged time after the line, where it is the last of a closed meter."""
         if self.meter.closed_at is None or self.usage.period_to < self.own.ends_at:
             return None
@@ -156,7 +156,7 @@ class Use:
         return (
             None
             if begins is not None and begins <= self.own.ends_at
-            else Gap(self.own.ends_at, begins, self.own.why_it_ended)
+            else UnchargedPeriod(self.own.ends_at, begins, self.own.why_it_ended)
         )
 
 
@@ -177,7 +177,7 @@ class Explanation:
     source_id: UUID
     period_from: datetime | None
     period_to: datetime | None
-    use: Use | None
+    use: ChargedPeriod | None
     seal: Seal | None
 
 

@@ -142,7 +142,7 @@ def statement_lines(
         InvalidInput: `cursor` is not valid.
     """
     entry, usage = _parse(cursor)
-    asked = None if source is None else _asked(source)
+    asked = None if source is None else _source_ids(source)
     found = rows(
         _PAYEE if kind == "host" else _PAYER,
         owner=owner_id,
@@ -160,7 +160,7 @@ def statement_lines(
     return _with_splits(lines) if kind == "host" else lines
 
 
-def _asked(source: Source) -> list[tuple[str | None, UUID]]:
+def _source_ids(source: Source) -> list[tuple[str | None, UUID]]:
     if isinstance(source, UUID):
         return [(None, source)]
     if isinstance(source, tuple):

@@ -15,7 +15,7 @@ By = Literal["day", "mode", "source"]
 
 
 @dataclass(frozen=True)
-class Bar:
+class DayBar:
     """Column of one day, in thousandths of the chart; `below` where refunds exceed spending."""
 
     day: date
@@ -27,7 +27,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Tick:
+class GridLine:
     """Grid line: the amount, and its position as a percentage of the chart's height."""
 
     micros: int
@@ -42,8 +42,8 @@ class Spending:
     until: date  # the last day
     by: By
     rows: list[Spend]
-    days: list[Bar]
-    ticks: list[Tick]
+    days: list[DayBar]
+    ticks: list[GridLine]
 
     @property
     def total_micros(self) -> int:
@@ -54,7 +54,7 @@ class Spending:
         return max((row.micros for row in self.rows), default=0)
 
 
-def read_spending(owner_id: UUID, *, now: datetime, since: date | None, until: date | None, by: By) -> Spending:
+def spending_report(owner_id: UUID, *, now: datetime, since: date | None, until: date | None, by: By) -> Spending:
     """Return the spending of the owner between two days (UTC), both included.
 
     Raises:
@@ -76,7 +76,7 @@ def _midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-def _draw(first: date, last: date, spent: dict[str, int]) -> tuple[list[Bar], list[Tick]]:
+def _draw(first: date, last: date, spent: dict[str, int]) -> tuple[list[DayBar], list[GridLine]]:
     """Return a bar for every day of the range, spent or not, and grid lines at round amounts."""
     top = _round_up(max(spent.values(), default=0))
     if top == 0:
@@ -89,8 +89,8 @@ def _draw(first: date, last: date, spent: dict[str, int]) -> tuple[list[Bar], li
         micros = spent.get(day.isoformat(), 0)
         height = max(0, micros) * 1000 / top
         width = max(each * 0.8, 1)
-        bars.append(Bar(day, micros, round(place * each, 2), round(width, 2), round(1000 - height, 2), round(height, 2)))
-    return bars, [Tick(top * part // 2, f"{88 - 44 * part}%") for part in (0, 1, 2)]
+        bars.append(DayBar(day, micros, round(place * each, 2), round(width, 2), round(1000 - height, 2), round(height, 2)))
+    return bars, [GridLine(top * part // 2, f"{88 - 44 * part}%") for part in (0, 1, 2)]
 
 
 def _round_up(micros: int) -> int:

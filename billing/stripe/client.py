@@ -54,14 +54,14 @@ class Buyer:
 
 
 @dataclass(frozen=True)
-class Returns:
+class ReturnUrls:
     """Addresses to which Stripe's page sends the renter: when done, and when left."""
 
     done: str
     left: str
 
 
-def is_open() -> bool:
+def is_configured() -> bool:
     return bool(settings.STRIPE_SECRET_KEY)
 
 
@@ -71,7 +71,7 @@ def client() -> stripe.StripeClient:
     Raises:
         PaymentsOff: the operator has configured no key.
     """
-    if not is_open():
+    if not is_configured():
         raise PaymentsOff("Card payments aren't set up here.")
     return _client(settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE)
 
@@ -87,7 +87,7 @@ def _client(key: str, base: str) -> stripe.StripeClient:
 
 
 @contextmanager
-def calls() -> Iterator[stripe.StripeClient]:
+def stripe_calls() -> Iterator[stripe.StripeClient]:
     """Provide the client for all requests to Stripe, and translate its errors into domain errors.
 
     Only what Stripe has processed and turned down counts as refused. After a conflict of an idempotency key, a
@@ -111,7 +111,7 @@ def create_customer(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
     `instead_of` is a customer that Stripe no longer knows.
     """
     about = hashlib.sha256(f"{email}:{instead_of}".encode()).hexdigest()[:16]
-    with calls() as api:
+    with stripe_calls() as api:
         made = api.v1.customers.create(
             {"email": email, "metadata": {OWNER_MARK: owner_id.hex}},
             {"idempotency_key": f"customer:{owner_id.hex}:{about}"},
@@ -128,11 +128,11 @@ def is_missing_customer(error: StripeRefused) -> bool:
 
 
 def open_checkout(
-    *, payment_id: UUID, buyer: Buyer, amount_micros: int, label: str, returns: Returns, save_card: bool
+    *, payment_id: UUID, buyer: Buyer, amount_micros: int, label: str, returns: ReturnUrls, save_card: bool
 ) -> CheckoutSession:
     """Return a page on which this payment can be paid; the same payment gets the same page again."""
     currency = settings.MARKET_CURRENCY.lower()
-    marks = _marks(payment_id, buyer.owner_id, "checkout")
+    marks = _metadata(payment_id, buyer.owner_id, "checkout")
     about: SessionCreateParams = {
         "mode": "payment",
         "customer": buyer.customer_id,
@@ -153,14 +153,14 @@ def open_checkout(
         "success_url": returns.done,
         "cancel_url": returns.left,
     }
-    with calls() as api:
+    with stripe_calls() as api:
         made = api.v1.checkout.sessions.create(about, {"idempotency_key": f"checkout:{payment_id.hex}:{buyer.customer_id}"})
     return objects.session_of(_plain(made))
 
 
-def open_card_setup(*, buyer: Buyer, returns: Returns, key: str) -> CheckoutSession:
+def open_card_setup(*, buyer: Buyer, returns: ReturnUrls, key: str) -> CheckoutSession:
     """Return a page on which a card is saved and nothing is paid."""
-    with calls() as api:
+    with stripe_calls() as api:
         made = api.v1.checkout.sessions.create(
             {
                 "mode": "setup",
@@ -189,18 +189,18 @@ def charge_card(*, payment_id: UUID, buyer: Buyer, amount_micros: int, card_id: 
         "customer": buyer.customer_id,
         "payment_method": card_id,
         "allowed_payment_method_types": ["card"],
-        "metadata": _marks(payment_id, buyer.owner_id, "auto"),
+        "metadata": _metadata(payment_id, buyer.owner_id, "auto"),
         "confirm": True,
         "off_session": True,
     }
-    with calls() as api:
+    with stripe_calls() as api:
         made = api.v1.payment_intents.create(about, {"idempotency_key": f"auto:{payment_id.hex}"})
     return objects.intent_of(_plain(made))
 
 
 def send_refund(*, refund_id: UUID, intent_id: str, amount_micros: int) -> RemoteRefund:
     """Refund part of a payment; repeating the same refund gives nothing more."""
-    with calls() as api:
+    with stripe_calls() as api:
         made = api.v1.refunds.create(
             {
                 "payment_intent": intent_id,
@@ -213,64 +213,64 @@ def send_refund(*, refund_id: UUID, intent_id: str, amount_micros: int) -> Remot
 
 
 def cancel_intent(intent_id: str) -> None:
-    with calls() as api:
+    with stripe_calls() as api:
         api.v1.payment_intents.cancel(intent_id)
 
 
 def detach_card(card_id: str) -> None:
-    with calls() as api:
+    with stripe_calls() as api:
         api.v1.payment_methods.detach(card_id)
 
 
 def fetch_intent(intent_id: str) -> Intent:
-    with calls() as api:
+    with stripe_calls() as api:
         return objects.intent_of(_plain(api.v1.payment_intents.retrieve(intent_id, {"expand": _WITH_CHARGE})))
 
 
 def fetch_session(session_id: str) -> CheckoutSession:
-    with calls() as api:
+    with stripe_calls() as api:
         expand = ["setup_intent.payment_method"]
         return objects.session_of(_plain(api.v1.checkout.sessions.retrieve(session_id, {"expand": expand})))
 
 
 def refunds_of(intent_id: str) -> list[RemoteRefund]:
-    with calls() as api:
+    with stripe_calls() as api:
         found = api.v1.refunds.list({"payment_intent": intent_id, "limit": _PAGE})
         return [objects.refund_of(_plain(row)) for row in found.auto_paging_iter()]
 
 
 def disputes_of(intent_id: str) -> list[RemoteDispute]:
-    with calls() as api:
+    with stripe_calls() as api:
         found = api.v1.disputes.list({"payment_intent": intent_id, "limit": _PAGE})
         return [objects.dispute_of(_plain(row)) for row in found.auto_paging_iter()]
 
 
 def events_since(since: datetime) -> Iterator[EventHead]:
-    with calls() as api:
+    with stripe_calls() as api:
         for row in api.v1.events.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
             yield objects.event_of(_plain(row))
 
 
 def intents_since(since: datetime) -> Iterator[Intent]:
-    with calls() as api:
+    with stripe_calls() as api:
         for row in api.v1.payment_intents.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
             yield objects.intent_of(_plain(row))
 
 
 def refunds_since(since: datetime) -> Iterator[RemoteRefund]:
-    with calls() as api:
+    with stripe_calls() as api:
         for row in api.v1.refunds.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
             yield objects.refund_of(_plain(row))
 
 
 def disputes_since(since: datetime) -> Iterator[RemoteDispute]:
-    with calls() as api:
+    with stripe_calls() as api:
         for row in api.v1.disputes.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
             yield objects.dispute_of(_plain(row))
 
 
 def balance_since(since: datetime) -> Iterator[BalanceLine]:
-    with calls() as api:
+    with stripe_calls() as api:
         asked: Any = {"created": _from(since), "limit": _PAGE, "expand": _WITH_SOURCE}
         for row in api.v1.balance_transactions.list(asked).auto_paging_iter():
             yield objects.balance_line_of(_plain(row))
@@ -278,12 +278,12 @@ def balance_since(since: datetime) -> Iterator[BalanceLine]:
 
 def balance_of(source_id: str) -> list[BalanceLine]:
     """Return the balance movements that one charge, refund or dispute caused."""
-    with calls() as api:
+    with stripe_calls() as api:
         found = api.v1.balance_transactions.list({"source": source_id, "limit": _PAGE, "expand": _WITH_SOURCE})
         return [objects.balance_line_of(_plain(row)) for row in found.auto_paging_iter()]
 
 
-def _marks(payment_id: UUID, owner_id: UUID, origin: str) -> dict[str, str]:
+def _metadata(payment_id: UUID, owner_id: UUID, origin: str) -> dict[str, str]:
     return {PAYMENT_MARK: payment_id.hex, OWNER_MARK: owner_id.hex, ORIGIN_MARK: origin}
 
 

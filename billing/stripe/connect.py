@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from billing.errors import StripeRefused
-from billing.stripe.client import Returns, calls
+from billing.stripe.client import ReturnUrls, stripe_calls
 from billing.stripe.objects import OWNER_MARK
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def create_account(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
         "capabilities": {"transfers": {"requested": True}},
         "metadata": {OWNER_MARK: owner_id.hex},
     }
-    with calls() as api:
+    with stripe_calls() as api:
         return api.v1.accounts.create(about, {"idempotency_key": f"account:{owner_id.hex}:{instead_of}"}).id
 
 
@@ -46,12 +46,12 @@ def is_missing_account(error: StripeRefused) -> bool:
     return error.extra.get("reason") in ("account_invalid", "resource_missing")
 
 
-def onboarding_page(*, account_id: str, returns: Returns) -> str:
+def onboarding_page(*, account_id: str, returns: ReturnUrls) -> str:
     """Return the address of a Stripe page that can be opened once, within minutes.
 
     Stripe sends visitors of an expired page to `left`.
     """
-    with calls() as api:
+    with stripe_calls() as api:
         made = api.v1.account_links.create(
             {
                 "account": account_id,
@@ -68,7 +68,7 @@ def fetch_account(account_id: str) -> RemoteAccount:
 
     A capability that is missing, pending or inactive does not count.
     """
-    with calls() as api:
+    with stripe_calls() as api:
         found: dict[str, Any] = api.v1.accounts.retrieve(account_id).to_dict()
     transfers = (found.get("capabilities") or {}).get("transfers")
     asked = found.get("requirements") or {}

@@ -16,7 +16,7 @@ _WHOLE_UNITS_IN_HUNDREDTHS: Final = frozenset(["ISK", "UGX"])
 
 
 @dataclass(frozen=True)
-class Scale:
+class CurrencyScale:
     """Number of Stripe's units per unit of the currency; amounts are multiples of `step` of them."""
 
     per_unit: int
@@ -44,13 +44,13 @@ _LIMITS: Final = {
 }
 
 
-def scale_of(currency: str) -> Scale:
+def scale_of(currency: str) -> CurrencyScale:
     code = currency.upper()
     if code in _NO_DECIMALS:
-        return Scale(per_unit=1)
+        return CurrencyScale(per_unit=1)
     if code in _THREE_DECIMALS:
-        return Scale(per_unit=1_000, step=10)
-    return Scale(per_unit=100, step=100 if code in _WHOLE_UNITS_IN_HUNDREDTHS else 1)
+        return CurrencyScale(per_unit=1_000, step=10)
+    return CurrencyScale(per_unit=100, step=100 if code in _WHOLE_UNITS_IN_HUNDREDTHS else 1)
 
 
 def top_up_limits(currency: str) -> TopUpLimits:

@@ -9,7 +9,7 @@ from uuid import UUID
 import stripe
 from django.conf import settings
 
-from billing.stripe.client import calls
+from billing.stripe.client import stripe_calls
 from billing.stripe.currencies import to_micros, to_minor
 
 PAYOUT_MARK: Final = "berth_payout"
@@ -34,7 +34,7 @@ def send_transfer(*, payout_id: UUID, account_id: str, amount_micros: int) -> Tr
         StripeUnreachable: nobody knows whether it was made.
     """
     currency = settings.MARKET_CURRENCY.lower()
-    with calls() as api:
+    with stripe_calls() as api:
         made = api.v1.transfers.create(
             {
                 "amount": to_minor(amount_micros, currency),
@@ -53,21 +53,21 @@ def find_transfer(*, payout_id: UUID) -> Transfer | None:
 
     Stripe forgets idempotency keys after a day, and a group never.
     """
-    with calls() as api:
+    with stripe_calls() as api:
         found = api.v1.transfers.list({"transfer_group": _group(payout_id), "limit": _FEW})
     return next((_read(each) for each in found.data), None)
 
 
 def fetch_transfer(transfer_id: str) -> tuple[UUID | None, Transfer]:
     """Return a transfer by its id, and the payout that it was made for."""
-    with calls() as api:
+    with stripe_calls() as api:
         found = api.v1.transfers.retrieve(transfer_id)
     return _with_payout(found)
 
 
 def transfers_since(since: datetime) -> Iterator[tuple[UUID | None, Transfer]]:
     """Yield all transfers since then, each with the payout that it was made for."""
-    with calls() as api:
+    with stripe_calls() as api:
         asked: Any = {"created": {"gte": int(since.timestamp())}, "limit": _PAGE}
         for row in api.v1.transfers.list(asked).auto_paging_iter():
             yield _with_payout(row)

@@ -70,7 +70,7 @@ def transfer_money(
         ]
         words = f"{sender.email} → {receiver.email}, {team.name}" + (f": {memo}" if memo else "")
         _post(transfer_id, words, sender, movements)
-        change_counters.touch(f"user:{sender.pk.hex}", f"user:{receiver.pk.hex}")
+        change_counters.notify_change(f"user:{sender.pk.hex}", f"user:{receiver.pk.hex}")
     return Transfer(transfer_id, amount_micros, words[:200], clock.now())
 
 

@@ -209,7 +209,7 @@ def update(model: type[Model], *, where: dict[str, object], stale: str, **fields
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def batched_writes() -> Iterator[None]:
     """Send the block's inserts, updates and writes as one statement at its end.
 
     Each round trip costs as much as a small write. An error is raised at the end, when other writes may have

@@ -51,7 +51,7 @@ def statements_within(most: timedelta) -> Iterator[None]:
 
 
 @contextmanager
-def only_one(lock: int) -> Iterator[bool]:
+def exclusive_lock(lock: int) -> Iterator[bool]:
     """Take the advisory lock with this number, and provide whether it was free.
 
     The lock belongs to the connection: a worker that dies releases it. It keeps no transaction open. (A pooler in

@@ -23,7 +23,7 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
-def sendable(text: str) -> str:
+def escape_unstorable(text: str) -> str:
     """Return a text for responses, with each character that a response cannot contain as its escape."""
     return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -39,7 +39,7 @@ class JsonBody(BaseParser):
     paths: frozenset[str] = frozenset()
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
-        return read_body(stream.read(), self.paths)
+        return parse_json_body(stream.read(), self.paths)
 
 
 class JsonWithPath(JsonBody):
@@ -51,7 +51,7 @@ class JsonWithPath(JsonBody):
     paths = frozenset({"path"})
 
 
-def read_body(body: bytes, paths: frozenset[str]) -> Any:
+def parse_json_body(body: bytes, paths: frozenset[str]) -> Any:
     """Parse a JSON body.
 
     Raises:

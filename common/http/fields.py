@@ -9,14 +9,14 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from common.money import is_plain_decimal
-from common.printable import shows, tidy
+from common.printable import normalize_text, validate_name
 
 _FIRST_YEAR: Final = 2000
 _LAST_YEAR: Final = 2999
 _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
 
 
-def read_whole(text: str, *, most: int) -> int | None:
+def parse_whole_number(text: str, *, most: int) -> int | None:
     """Return a whole number up to `most`, or None; Python refuses to read thousands of digits."""
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
     return int(text) if digits and int(text) <= most else None
@@ -51,22 +51,22 @@ class AmountText(serializers.RegexField):
 class NameText(serializers.CharField):
     """Serializer field of a name or another short line that others are shown."""
 
-    default_validators = [shows]  # noqa: RUF012  (as REST framework declares it)
+    default_validators = [validate_name]  # noqa: RUF012  (as REST framework declares it)
 
     def to_internal_value(self, data: Any) -> str:
-        return tidy(super().to_internal_value(data))
+        return normalize_text(super().to_internal_value(data))
 
 
 class NameField(forms.CharField):
     """Form field of a name or another short line that others are shown."""
 
-    default_validators = [shows]  # noqa: RUF012  (as Django declares it)
+    default_validators = [validate_name]  # noqa: RUF012  (as Django declares it)
 
     def to_python(self, value: Any) -> Any:
-        return tidy(super().to_python(value) or "")
+        return normalize_text(super().to_python(value) or "")
 
 
-def in_calendar(day: date) -> None:
+def validate_calendar_day(day: date) -> None:
     """Validate a day, excluding those at the ends of the calendar, around which days cannot be computed."""
     if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
         span = {"first": _FIRST_YEAR, "last": _LAST_YEAR}
@@ -77,11 +77,11 @@ class DayText(serializers.DateField):
     """Serializer field of a day."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(validators=[in_calendar], **options)
+        super().__init__(validators=[validate_calendar_day], **options)
 
 
 class DayField(forms.DateField):
     """Form field of a day."""
 
-    default_validators = [in_calendar]  # noqa: RUF012  (as Django declares it)
+    default_validators = [validate_calendar_day]  # noqa: RUF012  (as Django declares it)
     widget = forms.DateInput(attrs={"type": "date"})

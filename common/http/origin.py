@@ -37,7 +37,7 @@ def origin() -> Origin:
 
 
 @contextmanager
-def asked_by(request: HttpRequest) -> Iterator[None]:
+def request_origin(request: HttpRequest) -> Iterator[None]:
     """Set the origin while this request is processed."""
     agent = request.META.get("HTTP_USER_AGENT", "")
     printable = "".join(character for character in agent if character.isprintable())
@@ -48,7 +48,7 @@ def asked_by(request: HttpRequest) -> Iterator[None]:
         _origin.reset(token)
 
 
-def note_credential(credential: str, *, via: str) -> None:
+def record_credential(credential: str, *, via: str) -> None:
     """Record the credential that has authenticated the present request."""
     _origin.set(replace(_origin.get(), credential=credential, via=via))
 
@@ -63,7 +63,7 @@ def network_of(address: str) -> str:
     return str(ipaddress.ip_network(f"{address}/{_PREFIX}", strict=False).network_address)
 
 
-def page_named(request: HttpRequest, header: str) -> SplitResult:
+def page_from_header(request: HttpRequest, header: str) -> SplitResult:
     """Return the URL of the page that the browser names in this header, or an empty one."""
     try:
         return urlsplit(request.headers.get(header, ""))

@@ -63,7 +63,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Answer:
+class OutboundResponse:
     """Response with at most `most_bytes` of the body; the rest is not read."""
 
     status: int
@@ -71,7 +71,7 @@ class Answer:
     body: bytes = b""
 
 
-def read_target(url: str) -> Target:
+def parse_target(url: str) -> Target:
     """Parse a plain http or https address.
 
     Raises:
@@ -123,7 +123,7 @@ def is_allowed(address: Address) -> bool:
     return address.is_global and not any(address in network for network in _NOT_PUBLIC if network.version == address.version)
 
 
-def ask(
+def send_request(
     method: str,
     url: str,
     *,
@@ -131,7 +131,7 @@ def ask(
     body: bytes | None = None,
     timeout_s: float,
     most_bytes: int,
-) -> Answer:
+) -> OutboundResponse:
     """Make one request and return its response, whatever its status, within `timeout_s` in total.
 
     A slow other side cannot exceed the limit.
@@ -139,7 +139,7 @@ def ask(
     Raises:
         OutboundFault: there was no complete response.
     """
-    target = read_target(url)
+    target = parse_target(url)
     addresses = resolve(target)
     connection = _Pinned(target, addresses, timeout_s)
     try:
@@ -151,7 +151,7 @@ def ask(
         raise _fault_of(error, cut=clock.rang, timeout_s=timeout_s) from error
     finally:
         connection.close()
-    return Answer(reply.status, {name.lower(): value for name, value in reply.getheaders()}, read)
+    return OutboundResponse(reply.status, {name.lower(): value for name, value in reply.getheaders()}, read)
 
 
 def _fault_of(error: Exception, *, cut: bool, timeout_s: float) -> OutboundFault:

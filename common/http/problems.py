@@ -16,11 +16,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.errors import Busy, DomainError, FieldError, Forbidden, InvalidInput, NotFound, TooOften
-from common.http.bodies import sendable
+from common.http.bodies import escape_unstorable
 from common.http.pagination import CursorPagination
 from common.json import to_json
 
-__all__ = ["CursorPagination", "problem_handler", "problem_response", "to_json", "with_wait"]
+__all__ = ["CursorPagination", "add_retry_after", "problem_handler", "problem_response", "to_json"]
 
 logger = logging.getLogger(__name__)
 
@@ -63,9 +63,12 @@ def problem_body(error: DomainError) -> dict[str, Any]:
         "type": f"{_PROBLEM_URN}{error.code}",
         "title": str(error.title),
         "status": error.status,
-        "detail": sendable(str(error.detail)),
+        "detail": escape_unstorable(str(error.detail)),
         "code": error.code,
-        "errors": [{"field": sendable(e.field), "code": e.code, "detail": sendable(str(e.detail))} for e in error.errors],
+        "errors": [
+            {"field": escape_unstorable(e.field), "code": e.code, "detail": escape_unstorable(str(e.detail))}
+            for e in error.errors
+        ],
     }
 
 
@@ -75,7 +78,7 @@ def problem_response(error: DomainError) -> HttpResponse:
     return HttpResponse(to_json(problem_body(error)), status=error.status, content_type=PROBLEM_TYPE, headers=headers)
 
 
-def with_wait(response: Reply, error: DomainError | None) -> Reply:
+def add_retry_after(response: Reply, error: DomainError | None) -> Reply:
     """Add `Retry-After` to the response where the error has a waiting time; for pages that show the error."""
     if isinstance(error, TooOften):
         response.headers["Retry-After"] = str(math.ceil(error.wait))
@@ -107,7 +110,7 @@ def _headers(error: Exception, problem: DomainError) -> dict[str, str]:
     return headers
 
 
-def is_passing(error: BaseException | None) -> bool:
+def is_transient(error: BaseException | None) -> bool:
     """Return whether the database refused only for now; what was begun is rolled back.
 
     Examples are a lock timeout, a deadlock, and a lost connection.
@@ -122,7 +125,7 @@ def _domain_error(error: Exception) -> DomainError | None:
         return NotFound()
     if isinstance(error, PermissionDenied):
         return Forbidden()
-    if is_passing(error):
+    if is_transient(error):
         logger.warning("the database refused: %s", error)
         return Busy()
     if isinstance(error, exceptions.ValidationError):

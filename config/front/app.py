@@ -13,9 +13,9 @@ from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[att
 
 from agents.protocol.signing import SIGNATURE_HEADER
 from config.front import refusals
-from config.front.bodies import Bodies, NotRead
-from config.front.policy import SHARES, Share, Traffic, body_limit
-from config.front.pools import Pool
+from config.front.bodies import BodyReader, BodyRefused
+from config.front.policy import POOL_LIMITS, PoolLimits, Traffic, body_limit
+from config.front.pools import ThreadPool
 from config.front.refusals import HEALTHY, Reply
 from config.front.wsgi import Application, Stored, call, environ_of
 from config.middleware.api_fast_path import AGENT_PREFIX, API_PREFIX
@@ -28,22 +28,22 @@ _WITHOUT_BODY: Final = (204, 304)
 _SEND_WITHIN_S: Final = 600
 
 
-class Front:
+class WebFrontEnd:
     """Front end of a web process.
 
     `application` is called only by threads; the event loop does nothing that could block.
     """
 
-    def __init__(self, application: Application, shares: Mapping[Traffic, Share] = SHARES) -> None:
+    def __init__(self, application: Application, shares: Mapping[Traffic, PoolLimits] = POOL_LIMITS) -> None:
         self._application = application
         self._shares = shares
-        self._pools: dict[Traffic, Pool] = {}
-        self._bodies = Bodies()
+        self._pools: dict[Traffic, ThreadPool] = {}
+        self._bodies = BodyReader()
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each connection is an open file
-        self._pools = {traffic: Pool(traffic, share) for traffic, share in self._shares.items()}
+        self._pools = {traffic: ThreadPool(traffic, share) for traffic, share in self._shares.items()}
         for pool in self._pools.values():
             pool.start()
 
@@ -62,11 +62,11 @@ class Front:
         pool = self._pools[traffic_of(scope)]
         try:
             if not pool.has_room():
-                raise NotRead(refusals.BUSY)
+                raise BodyRefused(refusals.BUSY)
             body = await self._bodies.read(scope, proto, body_limit(scope.path))
             if body and not pool.has_room():
-                raise NotRead(refusals.BUSY)
-        except NotRead as error:
+                raise BodyRefused(refusals.BUSY)
+        except BodyRefused as error:
             _send(proto, _refuse(scope, error.refusal))
             return
         stored: list[Stored] = []

@@ -8,7 +8,7 @@ from config.front.policy import ALWAYS_BYTES, BODIES_BYTES, BodyLimit
 from config.front.refusals import BUSY, TOO_LATE, Refusal, too_large
 
 
-class NotRead(Exception):
+class BodyRefused(Exception):
     """The body was refused."""
 
     def __init__(self, refusal: Refusal) -> None:
@@ -16,7 +16,7 @@ class NotRead(Exception):
         self.refusal = refusal
 
 
-class Bodies:
+class BodyReader:
     """Bodies that the process is reading, with their total size. For its event loop alone."""
 
     def __init__(self, most: int = BODIES_BYTES) -> None:
@@ -26,7 +26,7 @@ class Bodies:
         """Read a body completely; granian's error for a lost client is passed on.
 
         Raises:
-            NotRead: It is too large or too slow, or the bodies being read take too much memory.
+            BodyRefused: It is too large or too slow, or the bodies being read take too much memory.
         """
         announced = _announced(scope, limit)
         if announced == 0:
@@ -35,9 +35,9 @@ class Bodies:
             async with asyncio.timeout(limit.seconds):
                 body = await self._whole(proto, limit)
         except TimeoutError:
-            raise NotRead(TOO_LATE) from None
+            raise BodyRefused(TOO_LATE) from None
         if announced is not None and len(body) != announced:
-            raise NotRead(TOO_LATE)  # the client has hung up
+            raise BodyRefused(TOO_LATE)  # the client has hung up
         return body
 
     async def _whole(self, proto: HTTPProtocol, limit: BodyLimit) -> bytes:
@@ -46,10 +46,10 @@ class Bodies:
             async for piece in proto:
                 body += piece
                 if len(body) > limit.size:
-                    raise NotRead(too_large(limit.size))
+                    raise BodyRefused(too_large(limit.size))
                 more = max(0, len(body) - ALWAYS_BYTES) - held
                 if more > self._left:
-                    raise NotRead(BUSY)
+                    raise BodyRefused(BUSY)
                 self._left -= more
                 held += more
         finally:
@@ -61,11 +61,11 @@ def _announced(scope: Scope, limit: BodyLimit) -> int | None:
     """Return the announced length of the body; None if it is not announced.
 
     Raises:
-        NotRead: It exceeds the limit.
+        BodyRefused: It exceeds the limit.
     """
     length = scope.headers.get("content-length")
     if length is None:
         return None if "transfer-encoding" in scope.headers else 0
     if int(length) > limit.size:  # only digits: granian refuses anything else
-        raise NotRead(too_large(limit.size))
+        raise BodyRefused(too_large(limit.size))
     return int(length)

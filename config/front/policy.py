@@ -23,7 +23,7 @@ class Traffic(StrEnum):
 
 
 @dataclass(frozen=True)
-class Share:
+class PoolLimits:
     """Share of one kind of request in each web process; with `patience_s` None it may wait for ever."""
 
     threads: int
@@ -36,12 +36,12 @@ THREADS: Final = read_int("WEB_THREADS", 4)
 # queue.
 PATIENCE_S: Final = read_int("WEB_QUEUE_MS", 250) / 1_000
 QUEUE: Final = 1_000
-SHARES: Final[Mapping[Traffic, Share]] = MappingProxyType(
+POOL_LIMITS: Final[Mapping[Traffic, PoolLimits]] = MappingProxyType(
     {
-        Traffic.AGENTS: Share(read_int("WEB_AGENT_THREADS", 4), 10_000, None),
-        Traffic.OPERATIONS: Share(1, 100, None),
-        Traffic.PUBLIC: Share(THREADS, QUEUE, PATIENCE_S),
-        Traffic.GENERAL: Share(THREADS, QUEUE, PATIENCE_S),
+        Traffic.AGENTS: PoolLimits(read_int("WEB_AGENT_THREADS", 4), 10_000, None),
+        Traffic.OPERATIONS: PoolLimits(1, 100, None),
+        Traffic.PUBLIC: PoolLimits(THREADS, QUEUE, PATIENCE_S),
+        Traffic.GENERAL: PoolLimits(THREADS, QUEUE, PATIENCE_S),
     }
 )
 RETRY_S: Final = 2

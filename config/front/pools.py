@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from django.db import connections
 
-from config.front.policy import Share, Traffic
+from config.front.policy import PoolLimits, Traffic
 
 logger = logging.getLogger(__name__)
 STOP_WITHIN_S: Final = 5.0
@@ -28,10 +28,10 @@ class _Job(NamedTuple):
     since: float
 
 
-class Pool:
+class ThreadPool:
     """Pool of threads, each with its own database connections. `ask` belongs to the event loop."""
 
-    def __init__(self, traffic: Traffic, share: Share) -> None:
+    def __init__(self, traffic: Traffic, share: PoolLimits) -> None:
         self._share = share
         # Held for a few instructions: a free thread and a waiting job must not miss each other.
         self._lock = threading.Lock()
@@ -83,19 +83,19 @@ class Pool:
             return await job.done
         if self._share.patience_s is None:
             return await job.done
-        end = loop.call_later(self._share.patience_s, self._give_up, job)
+        end = loop.call_later(self._share.patience_s, self._refuse_waiting, job)
         try:
             return await job.done
         finally:
             end.cancel()
 
-    def _give_up(self, job: _Job) -> None:
+    def _refuse_waiting(self, job: _Job) -> None:
         """Refuse a job unless a thread has taken it by now."""
         with self._lock:
             if job not in self._waiting:
                 return
             self._waiting.remove(job)
-        _settle(job.done, None, began=False)
+        _set_result(job.done, None, began=False)
 
     def _run(self) -> None:
         inbox: SimpleQueue[_Job | None] = SimpleQueue()
@@ -105,7 +105,7 @@ class Pool:
                 job.work()
             except BaseException as caught:  # raised where the request is awaited
                 error = caught
-            _tell(job.done, error)
+            _set_result_from_thread(job.done, error)
         connections.close_all()
 
     def _next(self, inbox: "SimpleQueue[_Job | None]") -> _Job | None:
@@ -119,14 +119,14 @@ class Pool:
         return inbox.get()
 
 
-def _tell(done: "asyncio.Future[bool]", error: BaseException | None) -> None:
+def _set_result_from_thread(done: "asyncio.Future[bool]", error: BaseException | None) -> None:
     try:
-        done.get_loop().call_soon_threadsafe(_settle, done, error)
+        done.get_loop().call_soon_threadsafe(_set_result, done, error)
     except RuntimeError:  # the loop has ended before its last request
         logger.info("A request was answered after the event loop had ended.")
 
 
-def _settle(done: "asyncio.Future[bool]", error: BaseException | None, began: bool = True) -> None:
+def _set_result(done: "asyncio.Future[bool]", error: BaseException | None, began: bool = True) -> None:
     if done.done():
         return
     if error is None:

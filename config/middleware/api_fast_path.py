@@ -9,7 +9,7 @@ from django.urls import resolve
 from django.utils import translation
 
 from common.errors import DomainError
-from common.http.origin import asked_by
+from common.http.origin import request_origin
 from common.http.problems import problem_response
 
 AGENT_PREFIX = "/agent/v1/"
@@ -33,7 +33,7 @@ class ApiFastPathMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        with asked_by(request):
+        with request_origin(request):
             return self._answer(request)
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:

@@ -31,12 +31,12 @@ class StorableText:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        _drop_cookies(request)
+        _remove_cookies(request)
         field = next(_unstorable_parts(request), None)
         return self.get_response(request) if field is None else _refuse(request, unstorable(field))
 
 
-def _drop_cookies(request: HttpRequest) -> None:
+def _remove_cookies(request: HttpRequest) -> None:
     """Drop cookies that cannot be stored instead of refusing the request.
 
     A browser could not get rid of such a cookie. None of ours has such a value.

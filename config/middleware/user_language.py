@@ -6,11 +6,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import get_language
 
 from accounts.models import User
-from accounts.users.profile import note_language
+from accounts.users.profile import record_language
 from config.middleware.page_headers import API_PREFIX, PANEL_PREFIXES
 
 
-class RememberLanguage:
+class UserLanguageMiddleware:
     """Stores the language that a signed-in user reads in, when it changes: mails are written in it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -21,5 +21,5 @@ class RememberLanguage:
         person = getattr(request, "_cached_user", None)  # a request that did not need the user should not load it
         is_page = request.method == "GET" and not request.path_info.startswith((API_PREFIX, *PANEL_PREFIXES))
         if is_page and isinstance(person, User) and person.language != (language := get_language() or "en"):
-            note_language(user_id=person.pk, language=language)
+            record_language(user_id=person.pk, language=language)
         return response

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from common.errors import Busy
 from common.messages import Name
-from instances.access.guards import set_way
+from instances.access.guards import update_access
 from instances.core.access_selectors import ports_left_over
 from instances.core.endpoints import check_ports, container_ports
 from instances.core.host_ports import take_ports
@@ -30,15 +30,15 @@ def open_ports(instance: Instance, ports: Sequence[int]) -> None:
     before = [list(pair) for pair in instance.ports]
     kept = [pair for pair in before if pair[0] in own or pair[0] in chosen]
     fresh = [port for port in chosen if port not in dict(kept)]
-    named = kept + [list(pair) for pair in zip(fresh, take_more(instance, len(fresh)), strict=True)]
+    named = kept + [list(pair) for pair in zip(fresh, take_additional_ports(instance, len(fresh)), strict=True)]
     if named == before:
         return
     detail = ", ".join(f"{inside} → {outside}" for inside, outside in named if inside not in own)
     next_run = instance.run_generation + 1
-    set_way(instance, kind="ports_changed", detail=Name(name=detail), ports=named, ports_from_generation=next_run)
+    update_access(instance, kind="ports_changed", detail=Name(name=detail), ports=named, ports_from_generation=next_run)
 
 
-def free_left_ports() -> int:
+def free_closed_ports() -> int:
     """Free the host ports of closed ports once no container publishes them; return their number.
 
     This is a sweep.
@@ -46,7 +46,7 @@ def free_left_ports() -> int:
     return InstancePort.objects.filter(pk__in=list(ports_left_over())).delete()[0]
 
 
-def take_more(instance: Instance, count: int) -> list[int]:
+def take_additional_ports(instance: Instance, count: int) -> list[int]:
     """Take more host ports for an instance, inside a use case.
 
     Raises NoPorts or Busy.

@@ -9,7 +9,7 @@ from common.errors import UnlawfulMove
 from common.messages import Message
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
-from instances.errors import ListNotKept
+from instances.errors import AllowListNotEnforced
 from instances.models import Instance
 from instances.states import ENDING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from marketplace.models import Host
 
 
-def enterable(renter: User, instance_id: UUID) -> Instance:
+def lock_for_access_change(renter: User, instance_id: UUID) -> Instance:
     """Lock and return the renter's instance for a change of its access.
 
     Raises NotFound, or UnlawfulMove when it is being released.
@@ -30,19 +30,21 @@ def enterable(renter: User, instance_id: UUID) -> Instance:
     return instance
 
 
-def check_list_kept(host: "Host", networks: Sequence[str]) -> None:
-    """Raise ListNotKept for a host whose firewall cannot enforce a list of networks.
+def check_allow_list_enforced(host: "Host", networks: Sequence[str]) -> None:
+    """Raise AllowListNotEnforced for a host whose firewall cannot enforce a list of networks.
 
     A list that nobody enforces would be worse than none.
     """
     if networks and host.keeps_ssh_list is False:
-        raise ListNotKept(
+        raise AllowListNotEnforced(
             "The firewall of this host takes no rules from its agent, so a list of addresses would keep nobody out. Use keys"
             " alone, or take another host."
         )
 
 
-def set_way(instance: Instance, *, kind: str, actor: str = RENTER, detail: Message | None = None, **fields: object) -> None:
+def update_access(
+    instance: Instance, *, kind: str, actor: str = RENTER, detail: Message | None = None, **fields: object
+) -> None:
     Instance.objects.filter(pk=instance.pk).update(**fields)
     for name, value in fields.items():
         setattr(instance, name, value)

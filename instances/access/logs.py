@@ -22,7 +22,7 @@ from instances.errors import LogUnavailable
 from instances.models import Instance, LogRead
 from instances.states import InstanceState
 from storage.operations.messages import NoAnswer
-from storage.operations.services import ask_operation, drop_operation
+from storage.operations.services import delete_operation, request_operation
 from storage.states import OperationState
 
 KIND: Final = "read_log"
@@ -60,26 +60,26 @@ def read_log(*, renter: User, instance_id: UUID, search: LogSearch) -> LogRead:
     if instance.state == InstanceState.GONE:
         raise UnlawfulMove("The instance is gone, and its log with it.", state=instance.state)
     known = log_read_of(instance.pk, search.question)
-    if known is not None and _serves(known, now):
+    if known is not None and _is_fresh(known, now):
         return known
     if not is_reachable(instance, now):
         raise LogUnavailable
     with use_case():
-        return _ask(instance, search, now)
+        return _request_log(instance, search, now)
 
 
-def _serves(known: LogRead, now: datetime) -> bool:
+def _is_fresh(known: LogRead, now: datetime) -> bool:
     if known.operation is not None:
         return now - known.asked_at < LOG_PATIENCE * 2
     return known.read_at is not None and now - known.read_at < LOG_FRESH
 
 
-def _ask(instance: Instance, search: LogSearch, now: datetime) -> LogRead:
+def _request_log(instance: Instance, search: LogSearch, now: datetime) -> LogRead:
     LogRead.objects.bulk_create([LogRead(instance=instance, question=search.question, asked_at=now)], ignore_conflicts=True)
     row = LogRead.objects.select_for_update(no_key=True).get(instance=instance, question=search.question)
-    if _serves(row, now):
+    if _is_fresh(row, now):
         return row  # another request was faster
-    operation = ask_operation(
+    operation = request_operation(
         host_id=instance.host_id,
         owner_id=instance.renter_id,
         kind=KIND,
@@ -92,7 +92,7 @@ def _ask(instance: Instance, search: LogSearch, now: datetime) -> LogRead:
     return row
 
 
-def conclude_log(operation: Any) -> None:
+def store_log_result(operation: Any) -> None:
     """Store the result of a log read, and delete the operation, since its outcome holds program output."""
     row = LogRead.objects.select_for_update(no_key=True).filter(operation=operation.pk).first()
     if row is not None:
@@ -106,7 +106,7 @@ def conclude_log(operation: Any) -> None:
             row.lines = _lines(lines.replace(token, "…") if token else lines)
             row.cut = bool(operation.outcome.get("cut"))
         row.save()
-    drop_operation(operation_id=operation.pk)
+    delete_operation(operation_id=operation.pk)
 
 
 def _lines(text: str) -> list[list[str]]:
@@ -123,7 +123,7 @@ def _time(value: object) -> str:
     return value if isinstance(value, str) and _TIME.fullmatch(value) else ""
 
 
-def drop_old_logs(*, now: datetime) -> int:
+def delete_old_logs(*, now: datetime) -> int:
     """Delete results that nobody asks for any more and return their number.
 
     This is a sweep.

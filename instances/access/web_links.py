@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from accounts.models import User
-from accounts.selectors import bonds_of
+from accounts.selectors import ticket_credentials_of
 from common import clock
 from common.errors import NotFound
 from instances.constants import JUPYTER_PORT, SSH_PORT, WEB_LINK_LIFETIME, WEB_VISIT_LIFETIME
@@ -37,7 +37,7 @@ class WebLink:
     visit_ends_at: datetime
 
 
-def open_web(*, renter: User, instance_id: UUID, port: int) -> WebLink:
+def create_web_link(*, renter: User, instance_id: UUID, port: int) -> WebLink:
     """Return a link to the program that listens on this port in the renter's running instance.
 
     The host need not publish the port. The link leads to the relay under a host name of this instance and port alone,
@@ -52,7 +52,7 @@ def open_web(*, renter: User, instance_id: UUID, port: int) -> WebLink:
         raise WebLinksOff
     now, label = clock.now(), f"{instance.pk.hex}-{port}"
     visit = stream_ticket(
-        instance=instance, kind=PORT, port=port, lifetime=WEB_VISIT_LIFETIME, once=False, bonds=bonds_of(renter)
+        instance=instance, kind=PORT, port=port, lifetime=WEB_VISIT_LIFETIME, once=False, bonds=ticket_credentials_of(renter)
     )
     leave = topic_ticket(f"open:{label}:{visit}", WEB_LINK_LIFETIME)
     scheme = urlsplit(settings.RELAY_URL or settings.SITE_URL).scheme

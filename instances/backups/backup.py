@@ -19,14 +19,14 @@ SECRETS: Final = "secrets"
 ANCHORS: Final = "anchors"
 # Files as `deploy/make-secrets` names them, and their settings. Passwords of servers (PostgreSQL, Redis, mail) and
 # Stripe's keys are left out: a new machine has its own, or they can be issued again.
-KEPT: Final = {
+SECRET_FILES: Final = {
     "secret_key": "SECRET_KEY",
     "relay_secret": "RELAY_SECRET",
     "ledger_signing_key": "LEDGER_SIGNING_KEY",
     "registry_key": "MARKET_REGISTRY_KEY",
     "registry_certificate": "MARKET_REGISTRY_CERTIFICATE",
 }
-_NAMED: Final = ("SITE_URL", "RELAY_URL", "MARKET_CURRENCY", "MARKET_REGISTRY", "LEDGER_ANCHOR_DIR")
+_RECORDED_SETTINGS: Final = ("SITE_URL", "RELAY_URL", "MARKET_CURRENCY", "MARKET_REGISTRY", "LEDGER_ANCHOR_DIR")
 
 
 def make_backup(*, parent: Path, registry: Path | None) -> Path:
@@ -42,7 +42,7 @@ def make_backup(*, parent: Path, registry: Path | None) -> Path:
         client.dump(folder / DATABASE)
         if registry is not None:
             pack(registry, folder / REGISTRY)  # after the dump, so that every image in the dump is packed
-        for file, setting in KEPT.items():
+        for file, setting in SECRET_FILES.items():
             if value := getattr(settings, setting):
                 write_private(folder / SECRETS / file, value.encode())
         anchors = Path(settings.LEDGER_ANCHOR_DIR) if settings.LEDGER_ANCHOR_DIR else None
@@ -65,7 +65,7 @@ def _manifest(registry: Path | None) -> Manifest:
         seal=0 if seal is None else seal.number,
         seal_head="" if seal is None else seal.head,
         migrations=sorted(".".join(key) for key in MigrationRecorder(connection).applied_migrations()),
-        settings={name: str(getattr(settings, name)) for name in _NAMED},
+        settings={name: str(getattr(settings, name)) for name in _RECORDED_SETTINGS},
         missing=_missing(registry),
     )
 

@@ -23,9 +23,9 @@ from billing.stripe import client
 from common.backup_folder import BadBackup, Manifest, finish_unpacking, read_manifest, takes_files, unpack, write_private
 from common.db.postgres_client import postgres_client
 from common.db.roles import grant_role
-from common.db.transactions import only_one, use_case
+from common.db.transactions import exclusive_lock, use_case
 from common.unfinished_restore import SET_MARK, remove_mark
-from instances.backups.backup import ANCHORS, DATABASE, KEPT, REGISTRY, SECRETS
+from instances.backups.backup import ANCHORS, DATABASE, REGISTRY, SECRET_FILES, SECRETS
 from instances.epochs.services import begin_epoch
 from marketplace.hosts.epochs import add_findings, epoch_numbers
 
@@ -53,7 +53,7 @@ def restore_backup(
     Raises BadBackup, RestoreRefused and ClientFailed; the database is then unchanged. A second restore at the same
     time is refused; the lock belongs to this database connection, which therefore stays open until the end.
     """
-    with only_one(_RESTORE_LOCK) as ours:
+    with exclusive_lock(_RESTORE_LOCK) as ours:
         if not ours:
             raise RestoreRefused("Another restore of this database is under way: wait for its end.")
         return _restore(folder=folder, replace=replace, registry=registry, secrets=secrets, say=say)
@@ -64,7 +64,7 @@ def _restore(
 ) -> int:
     manifest = _checked(folder)
     if secrets is not None:
-        _give_secrets(folder, secrets)
+        _write_secrets(folder, secrets)
     _check_keys(folder)
     _check_target(replace=replace)
     _check_registry(folder, registry)
@@ -106,9 +106,9 @@ def _checked(folder: Path) -> Manifest:
     return manifest
 
 
-def _give_secrets(folder: Path, target: Path) -> None:
+def _write_secrets(folder: Path, target: Path) -> None:
     """Copy the backup's keys to where the deployment reads them, never over an existing file."""
-    for name in KEPT:
+    for name in SECRET_FILES:
         source = folder / SECRETS / name
         if source.exists() and not (target / name).exists():
             write_private(target / name, source.read_bytes())
@@ -116,10 +116,10 @@ def _give_secrets(folder: Path, target: Path) -> None:
 
 def _check_keys(folder: Path) -> None:
     for name in _MUST_BE_THE_SAME:
-        if (folder / SECRETS / name).read_text() != getattr(settings, KEPT[name]):
+        if (folder / SECRETS / name).read_text() != getattr(settings, SECRET_FILES[name]):
             raise RestoreRefused(
-                f"{KEPT[name]} is not the backup's. Put {folder / SECRETS / name} in its place (--secrets FOLDER writes "
-                "files that are missing), then restore again."
+                f"{SECRET_FILES[name]} is not the backup's. Put {folder / SECRETS / name} in its place "
+                "(--secrets FOLDER writes files that are missing), then restore again."
             )
 
 
@@ -188,7 +188,7 @@ def _epoch_of(path: Path) -> int:
 
 
 def _stripe() -> list[str]:
-    if not client.is_open():
+    if not client.is_configured():
         return ["Card payments are off: once the books are compared with the bank, run manage.py lift_money_freeze."]
     done = run_reconciliation(reconciliation_id=request_reconciliation(actor="restore").pk)
     if done.failure:

@@ -12,10 +12,10 @@ from common import clock
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from instances.constants import QUOTE_LIFETIME
-from instances.core.selectors import active_term, coming_term, instance_of
+from instances.core.selectors import active_term, instance_of, next_term
 from instances.metering.reserved_terms import early_end_micros, rate_of
 from instances.models import Instance, Quote, Term
-from instances.orders.quotes import Wish, draft_quote, line_of, plan_of
+from instances.orders.quotes import QuoteRequest, draft_quote, line_of, plan_of
 from instances.states import InstanceState, TermState
 from marketplace.errors import OfferClosed
 from marketplace.leasing.offer_selectors import OfferView, offer_view
@@ -23,7 +23,7 @@ from marketplace.pricing.prices import TERM_HOURS
 from marketplace.states import HostState
 
 # Possible changes of the mode. None leads to spot: GPUs that are leased already cannot be bid for.
-LAWFUL: Final[dict[str, tuple[str, ...]]] = {
+POSSIBLE_CHANGES: Final[dict[str, tuple[str, ...]]] = {
     HOURLY: (TIERED, RESERVED),
     TIERED: (HOURLY, RESERVED),
     SPOT: (HOURLY, TIERED, RESERVED),
@@ -80,8 +80,8 @@ def changes_of(instance: Instance) -> tuple[str, ...]:
     """
     if instance.state not in _CHANGEABLE:
         return ()
-    lawful = LAWFUL[instance.billing_mode]
-    if instance.billing_mode == RESERVED and (active_term(instance.pk) is None or coming_term(instance.pk) is not None):
+    lawful = POSSIBLE_CHANGES[instance.billing_mode]
+    if instance.billing_mode == RESERVED and (active_term(instance.pk) is None or next_term(instance.pk) is not None):
         return tuple(mode for mode in lawful if mode != RESERVED)
     return lawful
 
@@ -89,7 +89,7 @@ def changes_of(instance: Instance) -> tuple[str, ...]:
 def _draft(instance: Instance, mode: str, term: str, payment: str, hours: int | None) -> Quote:
     offer = offer_view(instance.offer_id)
     payment = payment or (UPFRONT if mode == RESERVED else "")
-    wish = Wish(mode, term, payment, None, hours if hours is not None else TERM_HOURS.get(term, 1))
+    wish = QuoteRequest(mode, term, payment, None, hours if hours is not None else TERM_HOURS.get(term, 1))
     plan = plan_of(offer, wish)
     if mode == RESERVED:
         _check_stays(offer)
@@ -105,7 +105,7 @@ def _set_due(quote: Quote, instance: Instance, plan: Plan) -> None:
 
     A renewal begins later, so its hourly rate is not held yet.
     """
-    term = active_term(instance.pk) or coming_term(instance.pk)
+    term = active_term(instance.pk) or next_term(instance.pk)
     renews = term is not None and quote.billing_mode == RESERVED
     uses = instance.state == InstanceState.RUNNING
     if (renews and plan.payment == NO_UPFRONT) or (plan.mode != RESERVED and not uses):

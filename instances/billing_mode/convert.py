@@ -11,14 +11,14 @@ from billing.pricing.estimates import HOURLY, RESERVED, SPOT
 from common import clock
 from common.db.transactions import use_case
 from instances.billing_mode.change_quotes import check_change
-from instances.billing_mode.term_expiry import leave_terms, record_term
+from instances.billing_mode.term_expiry import end_terms_early, record_term
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.money_messages import ModeChanged
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event, touch_host, touch_renter
-from instances.metering.meters import close_keeping, close_use, hold_for_use, open_use
-from instances.metering.reserved_terms import agree_term, begin_term, payee_of, set_billing
+from instances.metering.meters import close_kept_gpus, close_use, hold_for_use, open_use
+from instances.metering.reserved_terms import create_term, payee_of, start_term, update_locked_columns
 from instances.models import Instance, Quote, Term
 from instances.orders.quote_claims import ANYTHING, Expected, check_match, claim_quote
 from instances.orders.rent import gpu_terms
@@ -39,12 +39,12 @@ def convert_instance(
         instance, quote = claim_change(renter=renter, instance_id=instance_id, quote_id=quote_id, expected=expected)
         before, old_rate = instance.billing_mode, instance.rate_micros_per_hour
         check_change(instance, quote.billing_mode)
-        from_term = _leave(instance)
+        from_term = _leave_mode(instance)
         fields = gpu_terms(quote)
         for name, value in fields.items():
             setattr(instance, name, value)
-        _enter(instance, quote, fields, from_term=from_term, auto_renew=auto_renew)
-        set_billing(instance, **fields)
+        _enter_mode(instance, quote, fields, from_term=from_term, auto_renew=auto_renew)
+        update_locked_columns(instance, **fields)
         detail = f"{before} → {quote.billing_mode}"
         record_event(instance, kind="converted", actor=RENTER, detail=ModeChanged(before=before, after=quote.billing_mode))
         if quote.billing_mode != RESERVED:
@@ -102,10 +102,10 @@ def _lock(renter: User, instance_id: UUID) -> Instance:
     return instance_of(renter, instance_id)
 
 
-def _leave(instance: Instance) -> bool:
+def _leave_mode(instance: Instance) -> bool:
     """Settle the present mode and return whether it was reserved; the GPUs stay leased."""
     if instance.billing_mode == RESERVED:
-        return leave_terms(instance, actor=RENTER)
+        return end_terms_early(instance, actor=RENTER)
     if instance.state == InstanceState.RUNNING:
         close_use(instance.pk)
     if instance.billing_mode == SPOT:
@@ -113,7 +113,7 @@ def _leave(instance: Instance) -> bool:
     return False
 
 
-def _enter(instance: Instance, quote: Quote, fields: dict[str, Any], *, from_term: bool, auto_renew: bool) -> None:
+def _enter_mode(instance: Instance, quote: Quote, fields: dict[str, Any], *, from_term: bool, auto_renew: bool) -> None:
     """Hold or charge money for the new mode.
 
     Columns of the instance that change beside the prices are added to `fields`.
@@ -121,14 +121,14 @@ def _enter(instance: Instance, quote: Quote, fields: dict[str, Any], *, from_ter
     now = clock.now()
     runs = instance.state == InstanceState.RUNNING
     if quote.billing_mode == RESERVED:
-        term = agree_term(
+        term = create_term(
             instance=instance, quote=quote, list_unit_micros=instance.offer.price_micros, auto_renew=auto_renew
         )
         if instance.holds_gpus:
-            close_keeping(instance.pk, at=now)
+            close_kept_gpus(instance.pk, at=now)
             fields["release_at"] = None
         if runs or instance.holds_gpus:  # otherwise the term begins with the next run, when GPUs are leased
-            begin_term(term, instance, at=now, payee_id=payee_of(instance))
+            start_term(term, instance, at=now, payee_id=payee_of(instance))
         record_term(instance, term, kind="term")
     elif runs:
         hold_for_use(instance)
@@ -143,7 +143,7 @@ def _enter(instance: Instance, quote: Quote, fields: dict[str, Any], *, from_ter
 
 
 def _renew_ahead(instance: Instance, quote: Quote) -> None:
-    term = agree_term(
+    term = create_term(
         instance=instance,
         quote=quote,
         list_unit_micros=instance.offer.price_micros,

@@ -24,22 +24,22 @@ from common.transitions import move
 from instances.billing_mode.change_quotes import renewal_quote
 from instances.constants import TERM_SWEEP_LAG
 from instances.core.money_messages import TermOver, TermRenewed, Unpaid, refusal
-from instances.core.selectors import active_term, apart_from_hosts, coming_term, instances_of_terms, terms_to_turn
+from instances.core.selectors import active_term, due_terms, instances_of_terms, next_term, without_hosts
 from instances.core.transitions import SYSTEM, record_event, touch_host, touch_renter
 from instances.lifecycle.stop import stop_now
 from instances.metering.meters import hold_for_use, open_use
 from instances.metering.reserved_terms import (
-    agree_term,
-    begin_term,
+    create_term,
     early_end_micros,
     hold_for_term,
     is_prepaid,
     locked_with_wallets,
     payee_of,
-    set_billing,
+    start_term,
+    update_locked_columns,
 )
 from instances.models import Instance, Term
-from instances.retention.gpu_reservation import let_go_of_gpus
+from instances.retention.gpu_reservation import release_gpus
 from instances.states import ENDING, TERM_MACHINE, InstanceState, TermState
 from marketplace.pricing.prices import TERM_HOURS
 
@@ -52,16 +52,16 @@ _TO_RUN: Final = (*_RUNNING, InstanceState.REQUESTED, InstanceState.PROVISIONING
 # Ends on time.
 
 
-def turn_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+def end_due_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
     """End terms that are over and that no report has ended; return how many.
 
     Instances on the `spared` hosts are left out.
     """
-    ids = terms_to_turn(now - TERM_SWEEP_LAG, spared)
-    return sum(_try(turn_term, instance_id, now) for instance_id in ids)
+    ids = due_terms(now - TERM_SWEEP_LAG, spared)
+    return sum(_try(end_due_term, instance_id, now) for instance_id in ids)
 
 
-def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) -> bool:
+def end_due_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) -> bool:
     """End a term that is over: the next term begins, it is renewed, or the instance goes on hourly.
 
     Returns False when the term is not over. With `host_is_there`, a report has just arrived, which proves the term up
@@ -76,25 +76,25 @@ def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) 
             prove_meters(source_kind=TERM_SOURCE, source_ids=[term.pk], at=term.ends_at)
         _settle(term, instance, memo="time in which the host did not answer, not charged")
         move(term, TermState.ENDED, machine=TERM_MACHINE, reason="over", actor=SYSTEM, ended_at=term.ends_at)
-        if not _begin_coming(instance, term) and not _renew(instance, term):
+        if not _begin_next_term(instance, term) and not _renew(instance, term):
             record_event(instance, kind="term_over", actor=SYSTEM, detail=TermOver(at=term.ends_at))
-            go_on_hourly(instance, term, at=term.ends_at)
+            continue_hourly(instance, term, at=term.ends_at)
         touch_renter(instance)
     return True
 
 
-def _begin_coming(instance: Instance, over: Term) -> bool:
+def _begin_next_term(instance: Instance, over: Term) -> bool:
     """Begin the term that was renewed ahead, without a gap.
 
     One that is paid by the hour needs money for an hour now; without it the renewal is cancelled.
     """
-    coming = coming_term(instance.pk)
+    coming = next_term(instance.pk)
     if coming is None:
         return False
     try:
         with transaction.atomic():  # a savepoint: without the money nothing of this may stay
             hold_for_term(coming, instance)
-            begin_term(coming, instance, at=over.ends_at, payee_id=payee_of(instance))
+            start_term(coming, instance, at=over.ends_at, payee_id=payee_of(instance))
     except InsufficientFunds as error:
         end_commitment(term_id=coming.pk)
         move(coming, TermState.EXITED, machine=TERM_MACHINE, reason="unpaid", actor=SYSTEM, ended_at=over.ends_at)
@@ -112,8 +112,8 @@ def _renew(instance: Instance, over: Term) -> bool:
         with transaction.atomic():  # a savepoint: without the money nothing of this may stay
             quote = renewal_quote(instance, over)
             list_unit = instance.offer.price_micros
-            term = agree_term(instance=instance, quote=quote, list_unit_micros=list_unit, auto_renew=True)
-            begin_term(term, instance, at=over.ends_at, payee_id=payee_of(instance))
+            term = create_term(instance=instance, quote=quote, list_unit_micros=list_unit, auto_renew=True)
+            start_term(term, instance, at=over.ends_at, payee_id=payee_of(instance))
             record_term(instance, term, kind="renewal")
     except DomainError as error:
         record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=refusal(error))
@@ -122,7 +122,7 @@ def _renew(instance: Instance, over: Term) -> bool:
     return True
 
 
-def go_on_hourly(instance: Instance, over: Term, *, at: datetime) -> None:
+def continue_hourly(instance: Instance, over: Term, *, at: datetime) -> None:
     """Bill the instance by the hour at the list price of the ended term.
 
     The lease goes on, so later prices do not apply. A running instance that cannot be paid is stopped; unused GPUs
@@ -130,11 +130,11 @@ def go_on_hourly(instance: Instance, over: Term, *, at: datetime) -> None:
     """
     paid = True
     rate = over.list_unit_micros * over.gpu_count
-    set_billing(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
+    update_locked_columns(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
     if instance.state in _TO_RUN:
         paid = _try_to_pay(instance, at)
     elif instance.holds_gpus:
-        let_go_of_gpus(instance, at=at, reason="term over")
+        release_gpus(instance, at=at, reason="term over")
     if not paid:
         stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=Unpaid())
 
@@ -153,7 +153,7 @@ def _try_to_pay(instance: Instance, at: datetime) -> bool:
 # Early ends.
 
 
-def exit_term(*, instance: Instance, term: Term, actor: str) -> None:
+def end_term_early(*, instance: Instance, term: Term, actor: str) -> None:
     """End a term early and settle it.
 
     The price is paid from what was prepaid, else from deposit and wallet; the rest is owed. Call it inside a use case
@@ -197,21 +197,21 @@ def exit_term(*, instance: Instance, term: Term, actor: str) -> None:
     )
 
 
-def leave_terms(instance: Instance, *, actor: str) -> bool:
-    """End the active and the next term early, as `exit_term` does; return whether there was any."""
-    found = [term for term in (active_term(instance.pk), coming_term(instance.pk)) if term is not None]
+def end_terms_early(instance: Instance, *, actor: str) -> bool:
+    """End the active and the next term early, as `end_term_early` does; return whether there was any."""
+    found = [term for term in (active_term(instance.pk), next_term(instance.pk)) if term is not None]
     for term in found:
-        exit_term(instance=instance, term=term, actor=actor)
+        end_term_early(instance=instance, term=term, actor=actor)
     return bool(found)
 
 
-def drop_terms(instance: Instance) -> None:
+def end_terms_of_lost_host(instance: Instance) -> None:
     """End the terms of an instance on a lost host.
 
     What is proven is charged, deposit and prepaid rest are returned, and the early end costs nothing. As for
-    `exit_term`, the caller has locked the parties.
+    `end_term_early`, the caller has locked the parties.
     """
-    for term in (active_term(instance.pk), coming_term(instance.pk)):
+    for term in (active_term(instance.pk), next_term(instance.pk)):
         if term is not None:
             _settle(term, instance, memo="its host was written off")
             ended = TermState.ENDED if term.state == TermState.ACTIVE else TermState.EXITED
@@ -226,7 +226,7 @@ def end_unpaid_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) ->
 
     What the early end costs is owed. Instances on the `spared` hosts are left out.
     """
-    ids = apart_from_hosts(instances_of_terms(exhausted_sources(source_kind=TERM_SOURCE, now=now)), spared)
+    ids = without_hosts(instances_of_terms(exhausted_sources(source_kind=TERM_SOURCE, now=now)), spared)
     return sum(_try(end_unpaid_term, instance_id, now) for instance_id in ids)
 
 
@@ -237,7 +237,7 @@ def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
         term = active_term(instance_id)
         if term is None or is_prepaid(term) or term.pk not in exhausted_sources(source_kind=TERM_SOURCE, now=now):
             return False
-        leave_terms(instance, actor=SYSTEM)
+        end_terms_early(instance, actor=SYSTEM)
         record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=Unpaid())
         end_reservation(instance, at=now)
     return True
@@ -246,11 +246,11 @@ def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
 def end_reservation(instance: Instance, *, at: datetime) -> None:
     """Stop a running instance, or release the GPUs of a stopped one, since no money is left."""
     rate = instance.offer.price_micros * instance.gpu_count
-    set_billing(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
+    update_locked_columns(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
     if instance.state in _TO_RUN:
         stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=Unpaid())
     elif instance.holds_gpus:
-        let_go_of_gpus(instance, at=at, reason="term unpaid")
+        release_gpus(instance, at=at, reason="term unpaid")
     touch_host(instance)
 
 

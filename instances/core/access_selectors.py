@@ -11,20 +11,20 @@ from instances.models import Instance, InstancePort, LogRead
 from instances.states import ENDING
 
 
-def entered_by_keys(user_id: UUID) -> QuerySet[Instance]:
+def live_instances_of_user(user_id: UUID) -> QuerySet[Instance]:
     """Return the user's instances that are not being released, with the columns about access."""
     return Instance.objects.filter(renter_id=user_id).exclude(state__in=ENDING).order_by("pk")
 
 
-def renters_with_other_keys() -> set[UUID]:
+def renters_with_outdated_keys() -> set[UUID]:
     """Return renters with an instance whose keys do not match their account's."""
     keys = ArrayAgg("renter__ssh_keys__public_key", filter=Q(renter__ssh_keys__isnull=False), default=Value([]))
     rows = Instance.objects.exclude(state__in=ENDING).order_by().annotate(account_keys=keys)
     found = rows.values_list("renter_id", "all_keys", "ssh_keys", "account_keys").iterator()
-    return {renter for renter, every, own, account in found if not _follows(every, set(own), set(account))}
+    return {renter for renter, every, own, account in found if not _keys_match(every, set(own), set(account))}
 
 
-def _follows(every: bool, own: set[str], account: set[str]) -> bool:
+def _keys_match(every: bool, own: set[str], account: set[str]) -> bool:
     return own == account if every else own <= account
 
 

@@ -7,9 +7,9 @@ from instances.states import WatchState
 
 def hint_waiting() -> None:
     """Enqueue a pass of the wait list after this transaction; the sweep would run within seconds anyway."""
-    if someone_waits():
+    if has_waiting_entries():
         enqueue("instances.serve_watches")
 
 
-def someone_waits() -> bool:
+def has_waiting_entries() -> bool:
     return Watch.objects.filter(state=WatchState.WAITING).exists()

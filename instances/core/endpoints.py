@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from common.addresses import HIGHEST_PORT, shown_address
+from common.addresses import HIGHEST_PORT, displayable_address
 from common.errors import FieldError, InvalidInput
 from instances.constants import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, SSH_PORT, TENSORBOARD_PORT
 from instances.models import Instance
@@ -66,4 +66,4 @@ def public_address(instance: Instance) -> str:
     into a shell command.
     """
     host = instance.host
-    return shown_address(settings.RELAY_TCP_ADDRESS or "" if host.behind_nat else host.address)
+    return displayable_address(settings.RELAY_TCP_ADDRESS or "" if host.behind_nat else host.address)

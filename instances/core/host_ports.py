@@ -22,7 +22,7 @@ RETURNING host_port
 _TAKE = _TAKE_FREE.format(whose="taken.host_id = %(host)s")
 # Hosts behind NAT share the relay's ports, so transactions that take some take turns by an advisory lock.
 _TAKE_RELAYED = _TAKE_FREE.format(whose="taken.host_port BETWEEN %(first)s AND %(last)s")
-_IN_TURN = "SELECT pg_advisory_xact_lock(hashtext('instances.relay-ports'))"
+_LOCK_RELAY_PORTS = "SELECT pg_advisory_xact_lock(hashtext('instances.relay-ports'))"
 
 
 def take_ports(*, instance_id: UUID, host_id: UUID, first: int, last: int, count: int) -> list[int]:
@@ -33,7 +33,7 @@ def take_ports(*, instance_id: UUID, host_id: UUID, first: int, last: int, count
     relayed = (first, last) == settings.RELAY_TCP_PORTS
     with connection.cursor() as cursor:
         if relayed:
-            cursor.execute(_IN_TURN)
+            cursor.execute(_LOCK_RELAY_PORTS)
         which = {"instance": instance_id, "host": host_id, "first": first, "last": last, "count": count}
         run(cursor, _TAKE_RELAYED if relayed else _TAKE, which)
         ports = [int(row[0]) for row in cursor.fetchall()]

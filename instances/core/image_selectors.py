@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.db.models import F
 
-from common.encryption import unseal
+from common.encryption import decrypt
 from instances.states import Desired, InstanceState
 from storage.images.registry_grants import PULL, market_repository, registry_grant
 from storage.states import ImageSource
@@ -42,7 +42,7 @@ def with_image(desired: Any, row: Any) -> Any:
 
 def _login(row: Any) -> dict[str, str]:
     if row.login_secret:
-        return {"username": row.login_user, "password": unseal(row.login_secret)}
+        return {"username": row.login_user, "password": decrypt(row.login_secret)}
     if row.image_source == "saved" and row.image_digest and market_repository(row.image_owner, row.image_id):
         username, password = registry_grant(row.image_owner, row.image_id, PULL)
         return {"username": username, "password": password}

@@ -29,7 +29,7 @@ class GpuUse(Protocol):
     def power_w(self) -> int: ...
 
 
-class Seconds(Protocol):
+class PerSecondUse(Protocol):
     """Usage in each of the last seconds, oldest first, as lists of equal length."""
 
     @property
@@ -46,7 +46,7 @@ class Seconds(Protocol):
     def ram(self) -> Sequence[int]: ...
 
 
-class Use(Protocol):
+class InstanceUse(Protocol):
     """Usage of one instance, as its agent measured it."""
 
     @property
@@ -66,7 +66,7 @@ class Use(Protocol):
     @property
     def sessions(self) -> int: ...
     @property
-    def trace(self) -> Seconds | None: ...
+    def trace(self) -> PerSecondUse | None: ...
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class ObservedRow:
     run_seconds: float = 0.0
     detail: Message | None = None
     failure_code: str = ""
-    sample: Use | None = None
+    sample: InstanceUse | None = None
     layers: Sequence[Layer] = ()
 
 
-def sample_of(instance_id: UUID, use: Use, at: datetime) -> InstanceSample:
+def sample_of(instance_id: UUID, use: InstanceUse, at: datetime) -> InstanceSample:
     gpus = use.gpus
     return InstanceSample(
         instance_id=instance_id,
@@ -105,7 +105,7 @@ def sample_of(instance_id: UUID, use: Use, at: datetime) -> InstanceSample:
     )
 
 
-def trace_of(instance_id: UUID, use: Use, at: datetime) -> InstanceTrace | None:
+def trace_of(instance_id: UUID, use: InstanceUse, at: datetime) -> InstanceTrace | None:
     """Return the usage by the second, cut to the newest TRACE_SECONDS_MAX; None where none was sent."""
     if use.trace is None or not use.trace.gpu:
         return None
@@ -113,7 +113,7 @@ def trace_of(instance_id: UUID, use: Use, at: datetime) -> InstanceTrace | None:
     return InstanceTrace(instance_id=instance_id, at=at, values=values)
 
 
-def _mean_util(use: Use) -> float:
+def _mean_util(use: InstanceUse) -> float:
     """Return the mean GPU usage over the seconds where known.
 
     A single reading in twenty seconds may fall between two batches.

@@ -10,13 +10,13 @@ from django.db.models import Count, F, Q, QuerySet
 
 from accounts.models import User
 from common.db.prepared import Prepared
-from common.encryption import unseal
+from common.encryption import decrypt
 from common.errors import NotFound
 from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB, PIDS_PER_GPU, STOP_GRACE, SWEEP_BATCH
 from instances.core.image_selectors import IMAGE_COLUMNS, with_image
 from instances.models import Instance, InstanceEvent, Quote, SpotBid, Term
 from instances.states import Desired, InstanceState, TermState
-from storage.operations.host_presence import is_heard
+from storage.operations.host_presence import has_reported
 from storage.volumes.selectors import MountRow, mounts_on_host
 
 
@@ -186,7 +186,7 @@ def desired_row(
         ssh_keys=row.ssh_keys,
         env={"JUPYTER_TOKEN": row.jupyter_token} if row.jupyter_token else {},
         preempt_at=None if yields_at is None else int(yields_at.timestamp()),
-        password_hash=unseal(row.sealed_password) if row.sealed_password else "",
+        password_hash=decrypt(row.sealed_password) if row.sealed_password else "",
         allow_from=row.allow_from,
         mounts=list(mounts),
         root_brought=row.brought_root is not None and row.brought_root == row.root_number,
@@ -269,7 +269,7 @@ def active_term(instance_id: UUID) -> Term | None:
     return Term.objects.filter(instance_id=instance_id, state=TermState.ACTIVE).first()
 
 
-def coming_term(instance_id: UUID) -> Term | None:
+def next_term(instance_id: UUID) -> Term | None:
     """Return the term that has not begun: a first term before the first run, or a renewal."""
     return Term.objects.filter(instance_id=instance_id, state=TermState.NEXT).first()
 
@@ -284,14 +284,14 @@ def all_terms_of(instance_ids: Sequence[UUID]) -> list[Term]:
 _TERMS = Prepared(lambda **own: Term.objects.filter(**own).order_by("starts_at"), instance_id=UUID)
 
 
-def apart_from_hosts(instance_ids: Sequence[UUID], host_ids: frozenset[UUID]) -> list[UUID]:
+def without_hosts(instance_ids: Sequence[UUID], host_ids: frozenset[UUID]) -> list[UUID]:
     """Return those of the instances that are on none of these hosts, in their order."""
     spared = Instance.objects.filter(pk__in=instance_ids, host_id__in=host_ids) if host_ids and instance_ids else None
     on_them = set(spared.values_list("pk", flat=True)) if spared is not None else set()
     return [instance_id for instance_id in instance_ids if instance_id not in on_them]
 
 
-def terms_to_turn(ended_before: datetime, spared: frozenset[UUID]) -> list[UUID]:
+def due_terms(ended_before: datetime, spared: frozenset[UUID]) -> list[UUID]:
     """Return instances whose term is over, except those on the spared hosts."""
     due = Term.objects.filter(state=TermState.ACTIVE, ends_at__lte=ended_before).order_by("ends_at")
     due = due.exclude(instance__host_id__in=spared) if spared else due
@@ -312,13 +312,13 @@ def with_paid_disks(now: datetime) -> list[UUID]:
     It was leased with its GPUs at least once, is not lost, and its host has reported lately.
     """
     ending = [InstanceState.WAITING, InstanceState.RELEASING, InstanceState.GONE]
-    found = Instance.objects.filter(is_heard(now), disk_micros_per_day__gt=0, data_disk_lost_at=None)
+    found = Instance.objects.filter(has_reported(now), disk_micros_per_day__gt=0, data_disk_lost_at=None)
     found = found.exclude(state__in=ending)
     found = found.exclude(state=InstanceState.COPYING, stopped_at=None)  # a clone is charged once it has been copied
     return list(found.order_by().values_list("pk", flat=True))
 
 
-def not_there_any_more(instance_ids: Sequence[UUID]) -> set[UUID]:
+def gone_among(instance_ids: Sequence[UUID]) -> set[UUID]:
     """Return those of the ids whose instances are gone."""
     gone = Instance.objects.filter(pk__in=instance_ids, state=InstanceState.GONE)
     return set(gone.order_by().values_list("pk", flat=True))

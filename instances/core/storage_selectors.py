@@ -11,7 +11,7 @@ def instance_names(ids: Sequence[UUID]) -> dict[UUID, str]:
     return dict(Instance.objects.filter(pk__in=ids).order_by().values_list("pk", "name"))
 
 
-def instances_at_rest(renter_id: UUID, host_ids: Sequence[UUID]) -> list[Instance]:
+def stopped_instances_on(renter_id: UUID, host_ids: Sequence[UUID]) -> list[Instance]:
     """Return the renter's instances on these hosts without a running container.
 
     What is attached to them is mounted at their next start.

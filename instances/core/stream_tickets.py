@@ -17,11 +17,11 @@ from uuid import UUID, uuid4
 from django.conf import settings
 
 from accounts.models import User
-from accounts.selectors import bonds_of
+from accounts.selectors import ticket_credentials_of
 from common import clock
 from common.json import to_json
 from instances.core.selectors import instance_of
-from instances.core.wakeup_payloads import slip_key
+from instances.core.wakeup_payloads import early_order_key
 from instances.errors import NotRunning
 from instances.models import Instance
 from instances.states import InstanceState
@@ -39,7 +39,7 @@ _TICKET: Final = b"berth-ticket-v1\n"
 
 
 @dataclass(frozen=True)
-class StreamLeave:
+class StreamTicket:
     """Path and ticket of a stream, with the time at which the ticket expires."""
 
     path: str
@@ -47,19 +47,19 @@ class StreamLeave:
     expires_at: datetime
 
 
-def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, session: str = "") -> StreamLeave:
+def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, session: str = "") -> StreamTicket:
     """Issue a ticket that enters the renter's running instance once.
 
     `session` names a terminal that can be reconnected to.
     """
     instance = _running(renter, instance_id)
     own = hashlib.sha256(f"{renter.pk.hex}:{session}".encode()).hexdigest()[:32] if session else ""
-    bonds = bonds_of(renter)
+    bonds = ticket_credentials_of(renter)
     ticket = stream_ticket(instance=instance, kind=kind, port=port, lifetime=STREAM_LIFETIME, session=own, bonds=bonds)
-    return StreamLeave(STREAM_PATH, ticket, clock.now() + STREAM_LIFETIME)
+    return StreamTicket(STREAM_PATH, ticket, clock.now() + STREAM_LIFETIME)
 
 
-def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamLeave:
+def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamTicket:
     """Issue a ticket to read one file or folder of the renter's running instance.
 
     It can be used again after an interruption, until it expires.
@@ -67,9 +67,14 @@ def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamLeave:
     instance = _running(renter, instance_id)
     spelled = quote_from_bytes(path.encode("utf-8", "surrogateescape"))
     ticket = stream_ticket(
-        instance=instance, kind=READ, path=spelled, lifetime=DOWNLOAD_LIFETIME, once=False, bonds=bonds_of(renter)
+        instance=instance,
+        kind=READ,
+        path=spelled,
+        lifetime=DOWNLOAD_LIFETIME,
+        once=False,
+        bonds=ticket_credentials_of(renter),
     )
-    return StreamLeave(DOWNLOAD_PATH, ticket, clock.now() + DOWNLOAD_LIFETIME)
+    return StreamTicket(DOWNLOAD_PATH, ticket, clock.now() + DOWNLOAD_LIFETIME)
 
 
 def _running(renter: User, instance_id: UUID) -> Instance:
@@ -92,7 +97,7 @@ def stream_ticket(
 ) -> str:
     """Sign a ticket for this port, terminal, files or one file of this instance, and nothing else.
 
-    `bonds` (accounts.selectors.bonds_of) name what the ticket depends on: once one is revoked, the relay refuses the
+    `bonds` (of `ticket_credentials_of`) name what the ticket depends on: once one is revoked, the relay refuses the
     ticket and closes the streams that it opened.
     """
     expires_at = _until(lifetime)
@@ -106,7 +111,7 @@ def stream_ticket(
         "session": session,
         "path": path,
     }
-    sealed = _sealed(slip_key(instance.host_id, instance.host.agent_keys), _GRANT, to_json(grant))
+    sealed = _sealed(early_order_key(instance.host_id, instance.host.agent_keys), _GRANT, to_json(grant))
     return _signed(f"stream:{instance.host_id.hex}:{sealed}", expires_at, bonds)
 
 

@@ -12,7 +12,7 @@ from billing.metering.source_selectors import last_openings
 from instances.constants import IDLE_GAP_MINUTES, SWEEP_BATCH
 from instances.models import Instance
 from instances.states import InstanceState
-from storage.operations.host_presence import is_heard
+from storage.operations.host_presence import has_reported
 
 # The span starts when the instance was last busy, was started or got its rule. Time that was not measured proves
 # nothing: the whole span must have a sample in every stretch of the allowed gap.
@@ -67,7 +67,7 @@ def idle_stop_times(instances: Sequence[Instance]) -> dict[UUID, datetime]:
         return {key: since + timedelta(minutes=ruled[key]) for key, since in cursor.fetchall()}
 
 
-def kept_no_more(instance_ids: Sequence[UUID]) -> list[UUID]:
+def no_longer_retained(instance_ids: Sequence[UUID]) -> list[UUID]:
     """Return those of the ids whose data is no longer kept for a fee: they run, or are gone."""
     if not instance_ids:
         return []
@@ -75,16 +75,16 @@ def kept_no_more(instance_ids: Sequence[UUID]) -> list[UUID]:
     return list(runs.values_list("pk", flat=True))
 
 
-def paid_time_begins(now: datetime) -> list[UUID]:
+def retention_to_open(now: datetime) -> list[UUID]:
     """Return stopped instances whose paid retention has begun, but is not metered yet."""
     kept = _kept_for_a_fee(now)
     begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=list(kept)) if kept else {}
     return [key for key, paid_from in kept.items() if key not in begun or begun[key] < paid_from][:SWEEP_BATCH]
 
 
-def paid_time_runs(now: datetime) -> list[UUID]:
+def retention_metered(now: datetime) -> list[UUID]:
     """Return instances whose paid retention is metered already, on hosts that have reported lately."""
-    kept = _kept_for_a_fee(now, is_heard(now))
+    kept = _kept_for_a_fee(now, has_reported(now))
     begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=list(kept)) if kept else {}
     return [key for key, paid_from in kept.items() if key in begun and begun[key] >= paid_from]
 

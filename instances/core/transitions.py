@@ -12,8 +12,8 @@ from common.message_words import columns
 from common.messages import Message
 from common.transitions import move
 from instances.constants import DEADLINES
-from instances.core.wakeup_payloads import write_news, write_slip
-from instances.core.webhook_events import tell_of_move
+from instances.core.wakeup_payloads import change_payload, early_order
+from instances.core.webhook_events import emit_state_change
 from instances.errors import Locked
 from instances.models import Instance, InstanceEvent
 from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
@@ -21,7 +21,7 @@ from storage.volumes.selectors import MountRow
 
 NO_PROGRESS: Final[Mapping[str, Any]] = columns("progress", None)
 # Columns about the last run, reset when an instance is to run again.
-BEGINS_ANEW: Final[Mapping[str, Any]] = {
+RESET_FOR_NEW_RUN: Final[Mapping[str, Any]] = {
     **{"stopped_at": None, "stop_requested_at": None, "release_at": None},
     **{"failure_code": "", "fault_of": "", **columns("failure_detail", None), **NO_PROGRESS},
     **{"cpu_only": False, "setback_code": "", **columns("setback_detail", None)},
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 _ATTEMPTS = 3
 
 
-def move_instance(
+def change_state(
     instance: Instance, target: InstanceState, *, kind: str, actor: str, detail: Message | None = None, **fields: object
 ) -> None:
     """Change the instance's state and notify its renter's pages and webhooks.
@@ -54,9 +54,9 @@ def move_instance(
         deadline=None if limit is None else clock.now() + limit,
         **fields,
     )
-    tell_of_move(instance, kind=kind, detail=detail)
+    emit_state_change(instance, kind=kind, detail=detail)
     renter = _renter(instance)
-    change_counters.touch(renter, slips={renter: write_news(instance)})
+    change_counters.notify_change(renter, slips={renter: change_payload(instance)})
 
 
 def record_event(instance: Instance, *, kind: str, actor: str, detail: Message | None = None) -> None:
@@ -65,18 +65,20 @@ def record_event(instance: Instance, *, kind: str, actor: str, detail: Message |
 
 
 def touch_renter(instance: Instance) -> None:
-    change_counters.touch(_renter(instance))
+    change_counters.notify_change(_renter(instance))
 
 
 def touch_host(instance: Instance) -> None:
     """Wake the host's agent, since its desired state has changed."""
-    change_counters.touch(_host(instance))
+    change_counters.notify_change(_host(instance))
 
 
 def touch_to_run(instance: Instance, mounts: Sequence[MountRow] | None = None) -> None:
     """Wake the host's agent with the order to run a new generation, and the renter's pages."""
     host, renter = _host(instance), _renter(instance)
-    change_counters.touch(host, renter, slips={host: write_slip(instance, mounts), renter: write_news(instance)})
+    change_counters.notify_change(
+        host, renter, slips={host: early_order(instance, mounts), renter: change_payload(instance)}
+    )
 
 
 def check_action(instance: Instance, verb: str) -> None:

@@ -27,7 +27,7 @@ _SEALED: Final = b"berth-slip-v2\n"
 _NONCE: Final = 12
 
 
-def slip_key(host_id: UUID, agent_keys: int) -> bytes:
+def early_order_key(host_id: UUID, agent_keys: int) -> bytes:
     """Return the key from which the keys for the host's slips and grants are derived.
 
     The relay, which carries them, does not know it. After a revocation of the agent's key, `agent_keys` has grown,
@@ -36,7 +36,7 @@ def slip_key(host_id: UUID, agent_keys: int) -> bytes:
     return derived_key(PURPOSE, f"{host_id.hex}:{agent_keys}" if agent_keys else host_id.hex)
 
 
-def write_news(instance: Instance) -> str:
+def change_payload(instance: Instance) -> str:
     """Return the message about a change of state for the renter's scripts.
 
     The relay delivers it only to those that may read instances.
@@ -44,7 +44,7 @@ def write_news(instance: Instance) -> str:
     return to_json({"instance": public_id("inst", instance.pk), "state": instance.state}).decode()
 
 
-def write_slip(instance: Instance, mounts: Sequence[MountRow] | None = None) -> str:
+def early_order(instance: Instance, mounts: Sequence[MountRow] | None = None) -> str:
     """Return an encrypted order that says of this instance what a sync would, or "" where it must wait.
 
     It passes through Redis and the relay, and contains the password's hash and tokens of programs, so only the host
@@ -58,6 +58,6 @@ def write_slip(instance: Instance, mounts: Sequence[MountRow] | None = None) -> 
     untouched = instance.image.source == ImageSource.OFFICIAL and not instance.has_own_root
     row = replace(row, has_ssh=instance.image.has_ssh, image_bytes=instance.image.size_bytes, untouched=untouched)
     body = to_json({**vars(row), "id": row.id.hex, "mounts": [vars(mount) for mount in row.mounts]})
-    cipher = AESGCM(hmac.digest(slip_key(instance.host_id, instance.host.agent_keys), _SEALED, hashlib.sha256))
+    cipher = AESGCM(hmac.digest(early_order_key(instance.host_id, instance.host.agent_keys), _SEALED, hashlib.sha256))
     nonce = os.urandom(_NONCE)
     return base64.urlsafe_b64encode(nonce + cipher.encrypt(nonce, body, _SEALED)).rstrip(b"=").decode()

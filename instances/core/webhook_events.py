@@ -18,7 +18,7 @@ _KINDS: Final[Mapping[str, str]] = {
 }
 
 
-def tell_of_move(instance: Instance, *, kind: str, detail: Message | None) -> None:
+def emit_state_change(instance: Instance, *, kind: str, detail: Message | None) -> None:
     """Emit the webhook event of a state change, in the transaction that makes it."""
     told = _KINDS.get(instance.state)
     if told is None:
@@ -29,7 +29,7 @@ def tell_of_move(instance: Instance, *, kind: str, detail: Message | None) -> No
     emit(user_id=instance.renter_id, kind=told, payload=payload)
 
 
-def tell_of_notice(instance: Instance, *, stops_at: str) -> None:
+def emit_preemption_notice(instance: Instance, *, stops_at: str) -> None:
     """Emit the webhook event that a spot instance loses its GPUs at that moment."""
     emit(user_id=instance.renter_id, kind="instance.preempt_notice", payload={**named(instance), "stops_at": stops_at})
 

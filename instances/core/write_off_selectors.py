@@ -22,7 +22,7 @@ def has_instances(host_id: UUID) -> bool:
     return there.exists() or Move.objects.filter(to_host_id=host_id, state=MoveState.COPYING).exists()
 
 
-def left_over_ids(former: Sequence[UUID]) -> dict[UUID, set[UUID]]:
+def leftover_ids(former: Sequence[UUID]) -> dict[UUID, set[UUID]]:
     """Return the instances that ended with each of these hosts; their containers may still exist there."""
     ended = Instance.objects.filter(host_id__in=former, failure_code=HOST_WRITTEN_OFF, state=InstanceState.GONE)
     found: dict[UUID, set[UUID]] = {host_id: set() for host_id in former}
@@ -31,7 +31,7 @@ def left_over_ids(former: Sequence[UUID]) -> dict[UUID, set[UUID]]:
     return found
 
 
-def left_over_rows(former: Sequence[UUID]) -> list[DesiredRow]:
+def leftover_rows(former: Sequence[UUID]) -> list[DesiredRow]:
     """Return desired rows with which the machine's new agent removes the containers of ended instances."""
     ended = Instance.objects.filter(host_id__in=former, failure_code=HOST_WRITTEN_OFF, state=InstanceState.GONE)
     rows = ended.annotate(image_reference=F("image__reference")).order_by("pk")

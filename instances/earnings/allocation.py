@@ -6,7 +6,7 @@ from typing import Final
 _HOUR_S: Final = 3600
 
 
-def parts(micros: int, count: int) -> list[int]:
+def split_equally(micros: int, count: int) -> list[int]:
     """Split `micros` into equal parts that add up to it.
 
     The first parts are one micro-unit larger where it does not divide evenly; a negative amount is split like its
@@ -18,7 +18,7 @@ def parts(micros: int, count: int) -> list[int]:
 
 
 @dataclass
-class Sum:
+class EarningsSum:
     """Sum of charges, of what of them was refunded, and of the platform's fee on the rest."""
 
     gross_micros: int = 0

@@ -11,14 +11,14 @@ _USUAL_DAYS: Final = 30
 
 
 @dataclass(frozen=True)
-class Span:
+class Period:
     """First and last day of a period, both included."""
 
     since: date
     until: date
 
 
-def read_span(*, since: date | None, until: date | None, today: date) -> Span:
+def parse_period(*, since: date | None, until: date | None, today: date) -> Period:
     """Return the period, or raise InvalidInput.
 
     Without `until` it ends today, without `since` it has 30 days.
@@ -29,24 +29,24 @@ def read_span(*, since: date | None, until: date | None, today: date) -> Span:
         raise _wrong("The span begins after its end.")
     if (last - first).days >= LONGEST_DAYS:
         raise _wrong(f"A span has at most {LONGEST_DAYS} days.")
-    return Span(first, last)
+    return Period(first, last)
 
 
-def this_month(today: date) -> Span:
-    return Span(today.replace(day=1), today)
+def this_month(today: date) -> Period:
+    return Period(today.replace(day=1), today)
 
 
-def last_month(today: date) -> Span:
+def last_month(today: date) -> Period:
     end = today.replace(day=1) - timedelta(days=1)
-    return Span(end.replace(day=1), end)
+    return Period(end.replace(day=1), end)
 
 
-def last_year(today: date) -> Span:
+def last_year(today: date) -> Period:
     """Return twelve calendar months, including the present one."""
     begin = today.replace(day=1)
     for _month in range(11):
         begin = (begin - timedelta(days=1)).replace(day=1)
-    return Span(begin, today)
+    return Period(begin, today)
 
 
 def _wrong(detail: str) -> InvalidInput:

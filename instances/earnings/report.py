@@ -8,8 +8,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from billing.payouts.earned_intervals import EarnedPiece, earned_pieces
-from instances.earnings.allocation import Sum, parts
-from instances.earnings.selectors import Place, places_of
+from instances.earnings.allocation import EarningsSum, split_equally
+from instances.earnings.selectors import ChargeOrigin, origins_of
 from marketplace.leasing.selectors import LeaseSpan, lease_spans
 
 K = TypeVar("K", bound=Hashable)
@@ -31,11 +31,11 @@ class GpuKey:
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedCharge:
     """One charge, the instance or storage it arose from, and the GPUs that were leased then."""
 
     piece: EarnedPiece
-    place: Place | None
+    place: ChargeOrigin | None
     gpus: tuple[LeaseSpan, ...]
 
     @property
@@ -50,44 +50,44 @@ class Report:
     Every sum is exact, and the sums of each grouping add up to the same total.
     """
 
-    pieces: Sequence[Located]
+    pieces: Sequence[LocatedCharge]
 
-    def total(self) -> Sum:
-        return self._by(lambda located: "").get("", Sum())
+    def total(self) -> EarningsSum:
+        return self._by(lambda located: "").get("", EarningsSum())
 
-    def by_day(self) -> dict[date, Sum]:
+    def by_day(self) -> dict[date, EarningsSum]:
         return self._by(lambda located: located.piece.day)
 
-    def by_month(self) -> dict[date, Sum]:
+    def by_month(self) -> dict[date, EarningsSum]:
         return self._by(lambda located: located.piece.day.replace(day=1))
 
-    def by_host(self) -> dict[UUID | None, Sum]:
+    def by_host(self) -> dict[UUID | None, EarningsSum]:
         return self._by(lambda located: located.host_id)
 
-    def by_offer(self) -> dict[UUID | None, Sum]:
+    def by_offer(self) -> dict[UUID | None, EarningsSum]:
         return self._by(lambda located: located.place.offer_id if located.place else None)
 
-    def by_instance(self) -> dict[UUID | None, Sum]:
+    def by_instance(self) -> dict[UUID | None, EarningsSum]:
         return self._by(lambda located: located.place.instance_id if located.place else None)
 
-    def by_gpu(self) -> dict[GpuKey, Sum]:
+    def by_gpu(self) -> dict[GpuKey, EarningsSum]:
         """Return the sums of each GPU.
 
         Each charge is divided by itself, so a period's sums are the sums of its days.
         """
-        sums: dict[GpuKey, Sum] = defaultdict(Sum)
+        sums: dict[GpuKey, EarningsSum] = defaultdict(EarningsSum)
         for located in self.pieces:
             for key, charge, fee, seconds in _gpu_parts(located):
                 sums[key].add(charge, fee, seconds)
         return dict(sums)
 
-    def given_back(self) -> list[Located]:
+    def given_back(self) -> list[LocatedCharge]:
         """Return the refunds with their reasons, newest first."""
         lines = [located for located in self.pieces if located.piece.charge_micros < 0]
         return sorted(lines, key=lambda located: located.piece.day, reverse=True)
 
-    def _by(self, key: Callable[[Located], K]) -> dict[K, Sum]:
-        sums: dict[K, Sum] = defaultdict(Sum)
+    def _by(self, key: Callable[[LocatedCharge], K]) -> dict[K, EarningsSum]:
+        sums: dict[K, EarningsSum] = defaultdict(EarningsSum)
         for located in self.pieces:
             piece = located.piece
             gpu_seconds = piece.seconds * len(located.gpus)
@@ -99,7 +99,7 @@ def earnings_report(*, owner_id: UUID, since: date, until: date, host_id: UUID |
     """Report what the owner earned from `since` to `until`, both included (UTC), on one host or all."""
     begin, end = (datetime.combine(day, time(), tzinfo=UTC) for day in (since, until + timedelta(days=1)))
     pieces = earned_pieces(owner_id=owner_id, since=begin, until=end)
-    places = places_of(sorted({piece.source_id for piece in pieces}))
+    places = origins_of(sorted({piece.source_id for piece in pieces}))
     holders = _by_holder(lease_spans(sorted({place.instance_id for place in places.values() if place.instance_id})))
     located = [_located(piece, places.get(piece.source_id), holders) for piece in pieces]
     return Report([each for each in located if host_id is None or each.host_id == host_id])
@@ -112,10 +112,10 @@ def _by_holder(spans: Sequence[LeaseSpan]) -> dict[UUID, list[LeaseSpan]]:
     return found
 
 
-def _located(piece: EarnedPiece, place: Place | None, holders: dict[UUID, list[LeaseSpan]]) -> Located:
+def _located(piece: EarnedPiece, place: ChargeOrigin | None, holders: dict[UUID, list[LeaseSpan]]) -> LocatedCharge:
     if place is None or place.instance_id is None or piece.source_kind in _WITHOUT_GPUS:
-        return Located(piece, place, ())
-    return Located(piece, place, _held_at(holders.get(place.instance_id, ()), piece.at))
+        return LocatedCharge(piece, place, ())
+    return LocatedCharge(piece, place, _held_at(holders.get(place.instance_id, ()), piece.at))
 
 
 def _held_at(spans: Sequence[LeaseSpan], at: datetime) -> tuple[LeaseSpan, ...]:
@@ -130,11 +130,11 @@ def _held_at(spans: Sequence[LeaseSpan], at: datetime) -> tuple[LeaseSpan, ...]:
     return tuple(span for span in spans if span.leased_at == nearest.leased_at)
 
 
-def _gpu_parts(located: Located) -> Iterator[tuple[GpuKey, int, int, float]]:
+def _gpu_parts(located: LocatedCharge) -> Iterator[tuple[GpuKey, int, int, float]]:
     piece, gpus = located.piece, located.gpus
     if not gpus:
         yield GpuKey(located.host_id), piece.charge_micros * piece.count, piece.fee_micros * piece.count, 0.0
         return
-    charges, fees = parts(piece.charge_micros, len(gpus)), parts(piece.fee_micros, len(gpus))
+    charges, fees = split_equally(piece.charge_micros, len(gpus)), split_equally(piece.fee_micros, len(gpus))
     for span, charge, fee in zip(gpus, charges, fees, strict=True):
         yield GpuKey(span.host_id, span.gpu_uuid, span.gpu_model), charge * piece.count, fee * piece.count, piece.seconds

@@ -9,7 +9,7 @@ from storage.volumes.selectors import hosts_of_storage
 
 
 @dataclass(frozen=True)
-class Place:
+class ChargeOrigin:
     """Origin of a charge: instance (None for a volume or snapshot), host and offer."""
 
     instance_id: UUID | None
@@ -17,7 +17,7 @@ class Place:
     offer_id: UUID | None
 
 
-def places_of(source_ids: Sequence[UUID]) -> dict[UUID, Place]:
+def origins_of(source_ids: Sequence[UUID]) -> dict[UUID, ChargeOrigin]:
     """Map source ids to origins.
 
     Sources are instances (their use, disk and kept GPUs), reserved terms, volumes and snapshots.
@@ -25,5 +25,5 @@ def places_of(source_ids: Sequence[UUID]) -> dict[UUID, Place]:
     own = Instance.objects.filter(pk__in=source_ids).values_list("pk", "pk", "host_id", "offer_id")
     terms = Term.objects.filter(pk__in=source_ids)
     found = [*own, *terms.values_list("pk", "instance_id", "instance__host_id", "instance__offer_id")]
-    places = {source: Place(instance, host, offer) for source, instance, host, offer in found}
-    return places | {source: Place(None, host, None) for source, host in hosts_of_storage(source_ids).items()}
+    places = {source: ChargeOrigin(instance, host, offer) for source, instance, host, offer in found}
+    return places | {source: ChargeOrigin(None, host, None) for source, host in hosts_of_storage(source_ids).items()}

@@ -7,7 +7,7 @@ from django.db import connection
 
 from billing.constants import RELEASE_TOLD_DAYS
 from billing.standing.mail import Announcement, announce_releases
-from billing.standing.services import Stake, turn_standings
+from billing.standing.services import ArrearsItem, update_standings
 from instances.models import Instance
 from instances.states import InstanceState
 from storage.volumes.selectors import storage_ending
@@ -15,7 +15,7 @@ from storage.volumes.selectors import storage_ending
 UNPAID: Final = ("funds_exhausted", "term_unpaid", "keeping_unpaid")
 """Kinds of events with which the market stops something that nobody pays for."""
 
-_STAKES = """
+_ARREARS_ITEMS = """
 SELECT renter_id, min(rate_micros_per_hour), min(release_at)
 FROM instances_instance instance
 WHERE state IN ('stopping', 'stopped') AND EXISTS (
@@ -25,12 +25,12 @@ GROUP BY renter_id
 """
 
 
-def follow_standings(*, now: datetime) -> int:
+def enforce_standings(*, now: datetime) -> int:
     """Evaluate the standing of all wallets and return how many have changed their state."""
     with connection.cursor() as cursor:
-        cursor.execute(_STAKES, {"unpaid": list(UNPAID)})
-        stakes = [Stake(*row) for row in cursor.fetchall()]
-    return turn_standings(stakes=stakes, now=now)
+        cursor.execute(_ARREARS_ITEMS, {"unpaid": list(UNPAID)})
+        stakes = [ArrearsItem(*row) for row in cursor.fetchall()]
+    return update_standings(stakes=stakes, now=now)
 
 
 def announce_data_ends(*, now: datetime) -> int:

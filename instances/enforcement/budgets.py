@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from accounts.models import User
-from accounts.selectors import owned_team, owners_of_team, seen_member
+from accounts.selectors import owned_team, owned_team_member, owners_of_team
 from billing.budgets.selectors import all_budgets, over_budget
-from billing.budgets.services import create_budget, note_sources, tell_marks, tell_reached
+from billing.budgets.services import create_budget, notify_limit_reached, notify_marks, record_sources
 from billing.constants import INSTANCE_SOURCE
 from billing.metering.settle import lock_source
 from instances.core.money_messages import BudgetReached
-from instances.core.selectors import apart_from_hosts, instance_of
+from instances.core.selectors import instance_of, without_hosts
 from instances.lifecycle.stop import halt_instance
 from instances.models import Term
-from marketplace.reliability.silence_selectors import hosts_held_back
+from marketplace.reliability.silence_selectors import silent_hosts_in_mass_silence
 
 if TYPE_CHECKING:
     from billing.models import Budget
@@ -39,20 +39,20 @@ def set_budget(*, owner: User, scope: str, subject_id: UUID | None, period: str,
         hard=hard,
     )
     if scope == "instance":
-        note_sources(sources=_terms_of([subject_id]))
+        record_sources(sources=_terms_of([subject_id]))
     return budget
 
 
-def follow_budgets(*, now: datetime) -> int:
+def enforce_budgets(*, now: datetime) -> int:
     """Notify of budget thresholds that were reached, and stop instances that hard budgets do not cover.
 
     Returns how many instances were stopped.
     """
     budgets = all_budgets()
-    note_sources(sources=_terms_of([budget.subject_id for budget in budgets if budget.scope == "instance"]))
-    tell_marks(people={budget.pk: _people(budget) for budget in budgets}, now=now)
+    record_sources(sources=_terms_of([budget.subject_id for budget in budgets if budget.scope == "instance"]))
+    notify_marks(people={budget.pk: _recipients(budget) for budget in budgets}, now=now)
     over = over_budget(source_kind=INSTANCE_SOURCE, now=now)
-    ids = apart_from_hosts(list(over), hosts_held_back(now))
+    ids = without_hosts(list(over), silent_hosts_in_mass_silence(now))
     return sum(_stop(instance_id, over[instance_id], now) for instance_id in ids)
 
 
@@ -65,7 +65,7 @@ def _stop(instance_id: UUID, budget: "Budget", now: datetime) -> bool:
     still = partial(_is_over, instance_id, now)
     halted = halt_instance(instance_id=instance_id, kind="budget_reached", detail=detail, only_if=still)
     if halted:
-        tell_reached(budget=budget, people=_people(budget), now=now)
+        notify_limit_reached(budget=budget, people=_recipients(budget), now=now)
     return halted
 
 
@@ -79,10 +79,10 @@ def _name_of(owner: User, scope: str, subject_id: UUID) -> str:
         return instance_of(owner, subject_id).name
     if scope == "team":
         return owned_team(owner, subject_id).name
-    return str(owner if subject_id == owner.pk else seen_member(owner, subject_id))
+    return str(owner if subject_id == owner.pk else owned_team_member(owner, subject_id))
 
 
-def _people(budget: "Budget") -> list[UUID]:
+def _recipients(budget: "Budget") -> list[UUID]:
     """Return whom to notify: who created it, the member it is over, and every owner of the team."""
     if budget.scope == "member":
         return sorted({budget.owner_id, budget.subject_id})

@@ -18,7 +18,7 @@ from billing.pricing.estimates import RESERVED, SPOT
 from common.db.transactions import use_case
 from common.errors import DomainError
 from common.messages import Message
-from instances.billing_mode.term_expiry import end_reservation, leave_terms
+from instances.billing_mode.term_expiry import end_reservation, end_terms_early
 from instances.core.money_messages import Disputed, TakenBack
 from instances.core.selectors import instances_of_terms
 from instances.core.transitions import SYSTEM, record_event
@@ -26,7 +26,7 @@ from instances.lifecycle.stop import halt_instance
 from instances.metering.reserved_terms import locked_with_wallets
 from instances.models import Instance
 from instances.states import InstanceState
-from marketplace.reliability.silence_selectors import hosts_held_back
+from marketplace.reliability.silence_selectors import silent_hosts_in_mass_silence
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def stop_disputed(*, now: datetime) -> int:
     These are the spot rents of users with an open dispute, everything that is paid by use from a wallet with disputed
     money, and terms that were prepaid with it: such a term ends early, and its unused rest is frozen.
     """
-    heard = Instance.objects.exclude(host_id__in=hosts_held_back(now)).order_by("pk")
+    heard = Instance.objects.exclude(host_id__in=silent_hosts_in_mass_silence(now)).order_by("pk")
     running = heard.exclude(state__in=_STOPS)
     spot = running.filter(renter_id__in=wallets_in_dispute(), billing_mode=SPOT)
     paid_by_use = running.filter(renter_id__in=unfrozen_money()).exclude(billing_mode=RESERVED)
@@ -51,11 +51,11 @@ def stop_disputed(*, now: datetime) -> int:
 
 
 def _stop(instance_id: UUID, owner_id: UUID, is_so: Callable[[UUID], bool], detail: Message) -> bool:
-    still = partial(_still, instance_id, owner_id, is_so)
+    still = partial(_still_applies, instance_id, owner_id, is_so)
     return halt_instance(instance_id=instance_id, kind=_KIND, detail=detail, only_if=still)
 
 
-def _still(instance_id: UUID, owner_id: UUID, is_so: Callable[[UUID], bool]) -> bool:
+def _still_applies(instance_id: UUID, owner_id: UUID, is_so: Callable[[UUID], bool]) -> bool:
     lock_source(source_kind=INSTANCE_SOURCE, source_id=instance_id)
     return is_so(owner_id)
 
@@ -73,7 +73,7 @@ def _end_prepaid(instance_id: UUID, now: datetime) -> bool:
     try:
         with use_case():
             instance = locked_with_wallets(instance_id)
-            if not leave_terms(instance, actor=SYSTEM):
+            if not end_terms_early(instance, actor=SYSTEM):
                 return False
             record_event(instance, kind=_KIND, actor=SYSTEM, detail=TakenBack())
             end_reservation(instance, at=now)

@@ -15,7 +15,7 @@ from accounts.selectors import acts_as_staff
 from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.metering.escrow import lock_parties
 from billing.metering.meters import cap_meter
-from billing.payouts.payouts import hold_back, let_go
+from billing.payouts.payouts import hold_back, release_holdback
 from billing.pricing.estimates import RESERVED
 from common import clock
 from common.db.transactions import use_case
@@ -26,8 +26,8 @@ from common.messages import Quoted, RenterSays
 from common.printable import check_printable
 from instances.core.selectors import all_terms_of, instance_of
 from instances.core.transitions import RENTER, SYSTEM, record_event, retry_stale
-from instances.lifecycle.host_faults import give_back_run, tell_given_back
-from instances.lifecycle.meter_closing import let_go_failed
+from instances.lifecycle.host_faults import give_back_run, record_refund
+from instances.lifecycle.meter_closing import resume_term_of_failed
 from instances.lifecycle.stop import stop_now
 from instances.metering.reserved_terms import pause_term, payee_of
 from instances.models import FaultReport, Instance
@@ -98,10 +98,10 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
         if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.GONE):
             raise UnlawfulMove("Its host has not proven yet that it stopped: what the run cost is known then.")
         if upheld:
-            _uphold(report, instance)
+            _refund(report, instance)
         is_last = not _open_reports(instance).exclude(pk=report.pk).exists()
         if is_last:
-            _conclude(instance, upheld=upheld, by=staff)
+            _release_earnings(instance, upheld=upheld, by=staff)
         report.verdict = ReportVerdict.UPHELD if upheld else ReportVerdict.REJECTED
         report.decided_by, report.closed_at = staff, clock.now()
         report.save(update_fields=["verdict", "decided_by", "closed_at"])
@@ -127,25 +127,25 @@ def _was_rejected(instance: Instance) -> bool:
     return FaultReport.objects.filter(instance=instance, verdict=ReportVerdict.REJECTED).exists()
 
 
-def _conclude(instance: Instance, *, upheld: bool, by: User) -> None:
+def _release_earnings(instance: Instance, *, upheld: bool, by: User) -> None:
     """Release the host's earnings and close the incident once no report of the instance is open.
 
     A reserved term that keeps its GPUs goes on, unless the host was to blame: then it stays paused until the renter
     starts the instance.
     """
     for kind, source in _sources(instance):
-        let_go(source_kind=kind, source_id=source)
+        release_holdback(source_kind=kind, source_id=source)
     close_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), closed_by=by.email)
     if not upheld and instance.billing_mode == RESERVED and instance.state == InstanceState.STOPPED:
         lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
-        let_go_failed(instance, at=clock.now())
+        resume_term_of_failed(instance, at=clock.now())
 
 
-def _uphold(report: FaultReport, instance: Instance) -> None:
+def _refund(report: FaultReport, instance: Instance) -> None:
     given_back = give_back_run(
         instance, run=report.run_generation, since=report.began_at, until=report.opened_at, code=NOT_WORKING
     )
-    tell_given_back(instance, given_back)
+    record_refund(instance, given_back)
     if instance.renter_id != instance.host.owner_id:
         record_host_fault(host_id=instance.host_id, subject=report.pk, at=report.opened_at, detail=NOT_WORKING)
 

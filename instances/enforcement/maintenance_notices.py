@@ -8,24 +8,24 @@ from instances.core.event_messages import MaintenanceNoted, MaintenancePlanned
 from instances.core.selectors import live_on_host
 from instances.core.transitions import HOST, record_event, touch_renter
 from instances.states import ENDING
-from marketplace.hosts.maintenance import mark_told
-from marketplace.reliability.selectors import untold_maintenance
+from marketplace.hosts.maintenance import mark_renters_notified
+from marketplace.reliability.selectors import unannounced_maintenance
 from marketplace.states import MaintenanceCategory
 
 if TYPE_CHECKING:
     from marketplace.models import Maintenance
 
 
-def tell_of_maintenance() -> int:
+def notify_of_maintenance() -> int:
     """Record an event for each instance on the host, once for each announcement; return how many."""
-    return sum(_tell(window) for window in untold_maintenance())
+    return sum(_notify(window) for window in unannounced_maintenance())
 
 
-def _tell(window: "Maintenance") -> int:
+def _notify(window: "Maintenance") -> int:
     kind = "maintenance_announced" if window.cancelled_at is None else "maintenance_cancelled"
     detail = _detail_of(window)
     with use_case():
-        if not mark_told(maintenance_id=window.pk):
+        if not mark_renters_notified(maintenance_id=window.pk):
             return 0
         staying = [each for each in live_on_host(window.host_id).values() if each.state not in ENDING]
         for instance in staying:

@@ -28,10 +28,10 @@ def reopen_meters(*, now: datetime) -> int:
     An instance that cannot be paid is stopped. The time between is not charged, since it is not proven and not the
     renter's doing. What the old meter had proven until it was closed or capped is charged as usual.
     """
-    return sum(_attend(instance_id, now) for instance_id in unmetered_instances())
+    return sum(_repair(instance_id, now) for instance_id in unmetered_instances())
 
 
-def _attend(instance_id: UUID, now: datetime) -> bool:
+def _repair(instance_id: UUID, now: datetime) -> bool:
     try:
         reopened = _reopen(instance_id, now)
     except InsufficientFunds:

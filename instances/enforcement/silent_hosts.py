@@ -9,13 +9,13 @@ from billing.pricing.estimates import HOURLY, TIERED
 from common.db.transactions import use_case
 from common.errors import StaleRow
 from instances.core.selectors import with_paid_disks
-from instances.core.timer_selectors import paid_time_runs
-from instances.metering.meters import open_disk, open_keeping
+from instances.core.timer_selectors import retention_metered
+from instances.metering.meters import open_disk, open_kept_gpus
 from instances.metering.reserved_terms import locked_with_wallets, payee_of
 from instances.models import Instance
-from instances.retention.data_retention import resume_paid_time
+from instances.retention.data_retention import resume_paid_retention
 from instances.states import ENDING, InstanceState
-from storage.operations.host_presence import is_heard, is_silent
+from storage.operations.host_presence import has_reported, is_silent
 from storage.volumes.silent_hosts import pause_silent, pause_storage, paused, resume_storage
 
 _KINDS = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
@@ -31,7 +31,7 @@ def charge_meters(*, now: datetime) -> int:
     return settle_meters(now=now)
 
 
-def follow_silence(*, now: datetime) -> int:
+def update_meters_of_silent_hosts(*, now: datetime) -> int:
     """Pause meters on silent hosts and resume them on those that report again; return how many.
 
     This is a sweep.
@@ -50,13 +50,13 @@ def pause_on_silent_hosts(*, now: datetime, host_id: UUID | None = None) -> int:
 
 
 def _resume(now: datetime) -> int:
-    disks = [_go_on_with_disk(each, now) for each in paused(DISK_SOURCE, with_paid_disks(now))]
-    kept = [_go_on_keeping(each, now) for each in paused(HOLD_SOURCE, keeps_gpus(now))]
-    paid = [_go_on_with_paid_time(each, now) for each in paused(RETENTION_SOURCE, paid_time_runs(now))]
+    disks = [_resume_disk(each, now) for each in paused(DISK_SOURCE, with_paid_disks(now))]
+    kept = [_resume_kept_gpus(each, now) for each in paused(HOLD_SOURCE, keeps_gpus(now))]
+    paid = [_resume_retention(each, now) for each in paused(RETENTION_SOURCE, retention_metered(now))]
     return sum(disks) + sum(kept) + sum(paid)
 
 
-def _go_on_with_disk(instance_id: UUID, now: datetime) -> bool:
+def _resume_disk(instance_id: UUID, now: datetime) -> bool:
     with use_case():
         instance = locked_with_wallets(instance_id)
         if instance.state in ENDING:
@@ -65,19 +65,19 @@ def _go_on_with_disk(instance_id: UUID, now: datetime) -> bool:
     return True
 
 
-def _go_on_keeping(instance_id: UUID, now: datetime) -> bool:
+def _resume_kept_gpus(instance_id: UUID, now: datetime) -> bool:
     with use_case():
         instance = locked_with_wallets(instance_id)
         if instance.state != InstanceState.STOPPED or not instance.holds_gpus:
             return False
-        open_keeping(instance, at=now, payee_id=payee_of(instance))
+        open_kept_gpus(instance, at=now, payee_id=payee_of(instance))
     return True
 
 
-def _go_on_with_paid_time(instance_id: UUID, now: datetime) -> bool:
+def _resume_retention(instance_id: UUID, now: datetime) -> bool:
     try:
         with use_case():
-            return resume_paid_time(locked_with_wallets(instance_id), at=now)
+            return resume_paid_retention(locked_with_wallets(instance_id), at=now)
     except StaleRow:
         return False
 
@@ -91,5 +91,5 @@ def silent_instances(now: datetime, host_id: UUID | None = None) -> dict[UUID, d
 
 def keeps_gpus(now: datetime) -> list[UUID]:
     """Return stopped instances that keep their GPUs for a fee, on hosts that have reported lately."""
-    rows = Instance.objects.filter(is_heard(now), state=InstanceState.STOPPED, holds_gpus=True)
+    rows = Instance.objects.filter(has_reported(now), state=InstanceState.STOPPED, holds_gpus=True)
     return list(rows.filter(billing_mode__in=[HOURLY, TIERED]).order_by().values_list("pk", flat=True))

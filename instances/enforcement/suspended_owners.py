@@ -7,7 +7,7 @@ from instances.states import Desired, InstanceState
 from marketplace.hosts.offers import drain_suspended
 
 
-def stop_suspended() -> int:
+def stop_disabled_accounts() -> int:
     """Stop what runs or waits for disabled accounts, and return how many instances.
 
     They are settled and their GPUs freed on proof, as always. An order that was in progress when the account was

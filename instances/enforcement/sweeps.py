@@ -12,24 +12,24 @@ from billing.audit.services import audit_ledger as run_audit
 from billing.constants import INSTANCE_SOURCE, WATCH_SOURCE
 from billing.metering.costs import exhausted_sources, open_holds
 from billing.metering.holds import is_unpaid
-from common.db.transactions import only_one, use_case
+from common.db.transactions import exclusive_lock, use_case
 from common.ids import public_id
-from instances.billing_mode.term_expiry import end_unpaid_terms, turn_terms
+from instances.billing_mode.term_expiry import end_due_terms, end_unpaid_terms
 from instances.constants import SWEEP_BATCH
 from instances.core.event_messages import Overdue
 from instances.core.money_messages import Unpaid
-from instances.core.selectors import apart_from_hosts, data_due, expected_holdings, overdue_instances
+from instances.core.selectors import data_due, expected_holdings, overdue_instances, without_hosts
 from instances.core.transitions import SYSTEM, record_event, touch_renter
 from instances.lifecycle.stop import halt_instance
 from instances.models import Instance
 from instances.release.services import expire_instance
-from instances.retention.gpu_reservation import drop_unpaid_gpus
+from instances.retention.gpu_reservation import release_unpaid_gpus
 from instances.states import InstanceState
-from instances.transfers.selectors import holdings_to_come
+from instances.transfers.selectors import holdings_of_migrations
 from instances.wait_list.selectors import watch_holds_expected
 from marketplace.hosts.incidents import open_incident
 from marketplace.leasing.selectors import live_leases
-from marketplace.reliability.silence_selectors import hosts_held_back
+from marketplace.reliability.silence_selectors import silent_hosts_in_mass_silence
 
 OVERDUE = "instance_overdue"
 LEASE_DIFFERENCE = "lease_difference"
@@ -44,8 +44,8 @@ def enforce_deadlines(*, now: datetime) -> int:
     Nothing is released by time (D2). While many hosts are silent together the fault is probably ours (D6), and their
     instances are left out.
     """
-    held_back = hosts_held_back(now)
-    return sum(_tell_overdue(instance) for instance in overdue_instances(now).exclude(host_id__in=held_back)[:SWEEP_BATCH])
+    held_back = silent_hosts_in_mass_silence(now)
+    return sum(_report_overdue(instance) for instance in overdue_instances(now).exclude(host_id__in=held_back)[:SWEEP_BATCH])
 
 
 def stop_exhausted(*, now: datetime) -> int:
@@ -53,17 +53,17 @@ def stop_exhausted(*, now: datetime) -> int:
 
     Their data is kept.
     """
-    ids = apart_from_hosts(exhausted_sources(source_kind=INSTANCE_SOURCE, now=now), hosts_held_back(now))
+    ids = without_hosts(exhausted_sources(source_kind=INSTANCE_SOURCE, now=now), silent_hosts_in_mass_silence(now))
     return sum(_halt_unpaid(instance_id, now) for instance_id in ids)
 
 
-def follow_terms(*, now: datetime) -> int:
+def end_terms(*, now: datetime) -> int:
     """End terms that are over or unpaid, and release kept GPUs that nobody pays for; return how many.
 
     Hosts that may only seem silent because our own network is down are left out (D6).
     """
-    spared = hosts_held_back(now)
-    return sum(follow(now=now, spared=spared) for follow in (turn_terms, end_unpaid_terms, drop_unpaid_gpus))
+    spared = silent_hosts_in_mass_silence(now)
+    return sum(follow(now=now, spared=spared) for follow in (end_due_terms, end_unpaid_terms, release_unpaid_gpus))
 
 
 def purge_expired(*, now: datetime) -> int:
@@ -90,7 +90,7 @@ def audit_daily(*, now: datetime) -> int:
 
     This is a sweep.
     """
-    with only_one(_AUDIT_LOCK) as ours:
+    with exclusive_lock(_AUDIT_LOCK) as ours:
         return audit_ledger() if ours and not was_audited_today(now=now) else 0
 
 
@@ -126,7 +126,7 @@ def _halt_unpaid(instance_id: UUID, now: datetime) -> bool:
     return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=Unpaid(), only_if=unpaid)
 
 
-def _tell_overdue(instance: Instance) -> bool:
+def _report_overdue(instance: Instance) -> bool:
     """Report an overdue state once for each change of state.
 
     The deadline is cleared in the same transaction that reports it.
@@ -149,7 +149,7 @@ def _watch_hold_differences() -> dict[UUID, str]:
 
 
 def _lease_differences() -> dict[UUID, str]:
-    expected = {holding.instance_id: set(holding.gpu_uuids) for holding in [*expected_holdings(), *holdings_to_come()]}
+    expected = {holding.instance_id: set(holding.gpu_uuids) for holding in [*expected_holdings(), *holdings_of_migrations()]}
     held: dict[UUID, set[str]] = {}
     for lease in live_leases():
         held.setdefault(lease.holder, set()).add(lease.gpu_uuid)

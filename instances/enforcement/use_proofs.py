@@ -13,8 +13,8 @@ from billing.metering.meters import prove_meters
 from common.db.transactions import use_case
 from instances.constants import STOP_GRACE
 from instances.core.observations import ObservedRow, sample_of, trace_of
-from instances.enforcement.clock_watch import clock_is_believed
-from instances.lifecycle.host_faults import blame
+from instances.enforcement.clock_watch import clock_is_trusted
+from instances.lifecycle.host_faults import party_at_fault
 from instances.models import Instance, InstanceSample, InstanceTrace
 from instances.states import Desired, FaultOf, InstanceState
 
@@ -49,7 +49,7 @@ def ended_unasked(instance: Instance, row: ObservedRow) -> bool:
         return False
     ended = instance.state == InstanceState.RUNNING and row.phase == "exited" and row.run_seconds > 0
     failed = instance.state == InstanceState.RESTARTING and row.phase in ("failed", "exited")
-    return (ended or failed) and blame(instance, row.failure_code or row.phase) != FaultOf.HOST
+    return (ended or failed) and party_at_fault(instance, row.failure_code or row.phase) != FaultOf.HOST
 
 
 def end_of_run(instance: Instance, row: ObservedRow, at: datetime) -> datetime:
@@ -80,7 +80,7 @@ def prove_and_sample(
     samples = [sample_of(instance.pk, row.sample, at) for instance, row in seen if row.sample is not None]
     if not proven and not ended and not samples and not terms:
         return
-    if not clock_is_believed():
+    if not clock_is_trusted():
         return
     with use_case():
         for instance_id, moment in ended.items():

@@ -56,7 +56,7 @@ def begin_epoch(*, reason: str, backup_at: datetime | None = None, above: int = 
         return open_epoch(reason=reason, backup_at=backup_at, above=above)
 
 
-def agree(*, host_id: UUID, held: Sequence[HeldRow], at: datetime) -> None:
+def reconcile_with_host(*, host_id: UUID, held: Sequence[HeldRow], at: datetime) -> None:
     """Adopt what a host holds, once in each epoch, and open the host for rents.
 
     Numbers that are higher than ours were ordered after the backup and are adopted. An instance that was stopped
@@ -73,8 +73,8 @@ def agree(*, host_id: UUID, held: Sequence[HeldRow], at: datetime) -> None:
     known = live_on_host(host_id)
     unknown = [row for row in held if row.id not in known and row.gpu_uuids]
     elsewhere = set(Instance.objects.filter(pk__in=[row.id for row in unknown]).values_list("pk", flat=True))
-    findings += [_unknown(row, moved=row.id in elsewhere) for row in unknown[:_MOST_NAMED]]
-    odd = {uuid for row in held if row.id not in known or _elsewhere(known[row.id], row) for uuid in row.gpu_uuids}
+    findings += [_unknown_finding(row, moved=row.id in elsewhere) for row in unknown[:_MOST_NAMED]]
+    odd = {uuid for row in held if row.id not in known or _runs_on_other_gpus(known[row.id], row) for uuid in row.gpu_uuids}
     with use_case():
         quarantine_gpus(host_id=host_id, held=odd)
         close_agreement(host_id=host_id, findings=findings)
@@ -87,7 +87,7 @@ def _settle(instance: Instance, row: HeldRow | None, at: datetime) -> list[str]:
         had_run = instance.started_at is not None and instance.state not in _ENDED
         if row is None and not had_run:
             return []
-        return _note_gone(instance, at, name)
+        return _fail_missing(instance, at, name)
     found = []
     if _adopt(instance, row):
         found.append(f"{name} was started, restarted or changed: generation {row.generation} is taken over.")
@@ -104,7 +104,7 @@ def _adopt(instance: Instance, row: HeldRow) -> bool:
 
     An instance that runs on other GPUs than ours gets a further generation, so that it is started on its own.
     """
-    generation = row.generation + 1 if _elsewhere(instance, row) else row.generation
+    generation = row.generation + 1 if _runs_on_other_gpus(instance, row) else row.generation
     higher = instance.run_generation < generation <= instance.run_generation + FENCE_JUMP
     fence = row.fence + 1 if instance.fence <= row.fence <= instance.fence + FENCE_JUMP else instance.fence
     if not higher and fence == instance.fence:
@@ -116,13 +116,13 @@ def _adopt(instance: Instance, row: HeldRow) -> bool:
     return higher
 
 
-def _elsewhere(instance: Instance, row: HeldRow) -> bool:
+def _runs_on_other_gpus(instance: Instance, row: HeldRow) -> bool:
     """Return whether the instance runs on GPUs that are not leased to it."""
     runs = row.run == "running" and instance.desired == Desired.RUNNING
     return runs and not set(row.gpu_uuids) <= set(instance.gpu_uuids)
 
 
-def _note_gone(instance: Instance, at: datetime, name: str) -> list[str]:
+def _fail_missing(instance: Instance, at: datetime, name: str) -> list[str]:
     """Fail an instance of which the host has nothing any more.
 
     One that is being released needs nothing: it is reported absent.
@@ -138,12 +138,12 @@ def _note_gone(instance: Instance, at: datetime, name: str) -> list[str]:
     return [f"{name} is not there any more, though it ran: it was released, or moved to another host. It has failed."]
 
 
-def _unknown(row: HeldRow, *, moved: bool) -> str:
+def _unknown_finding(row: HeldRow, *, moved: bool) -> str:
     since = "is on another host by the backup: it was moved here" if moved else "is not known to the backup: it was rented"
     return f"{public_id('inst', row.id)} {since} after that. It is kept here, stopped, on {', '.join(row.gpu_uuids)}."
 
 
-def note_unknown(*, host_id: UUID, held: Sequence[HeldRow], quarantined: set[str]) -> None:
+def quarantine_unknown(*, host_id: UUID, held: Sequence[HeldRow], quarantined: set[str]) -> None:
     """Keep GPUs of containers that no desired state names from being rented out; outside an agreement."""
     now = {uuid for row in held for uuid in row.gpu_uuids}
     if now != quarantined:

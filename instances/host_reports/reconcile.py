@@ -7,40 +7,46 @@ from typing import Any, Final
 from uuid import UUID
 
 from billing.pricing.estimates import RESERVED
-from common.db.prepared import together
+from common.db.prepared import batched_writes
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.message_words import columns
 from common.messages import Message
-from instances.billing_mode.term_expiry import turn_term
+from instances.billing_mode.term_expiry import end_due_term
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.host_ports import free_ports
 from instances.core.observations import ObservedRow
 from instances.core.selectors import ids_of_host, live_on_host, running_terms
-from instances.core.transitions import HOST, NO_PROGRESS, move_instance, record_event, touch_host, touch_renter
-from instances.enforcement.leftovers import ids_left_over
+from instances.core.transitions import HOST, NO_PROGRESS, change_state, record_event, touch_host, touch_renter
+from instances.enforcement.leftovers import leftover_instance_ids
 from instances.enforcement.use_proofs import ALIVE, prove_and_sample
 from instances.lifecycle.cut_off import (
     is_cut_off,
     is_reached_again,
+    mark_cut_off,
+    mark_reachable,
     no_longer_cut_off,
-    note_cut_off,
-    note_reached,
-    proves_nothing,
+    use_is_unproven,
 )
-from instances.lifecycle.host_faults import blame, note_host_fault, note_start, tell_given_back
-from instances.lifecycle.meter_closing import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
-from instances.lifecycle.reimage import go_back, goes_back, settled_root
+from instances.lifecycle.host_faults import party_at_fault, record_fault, record_refund, record_successful_start
+from instances.lifecycle.meter_closing import (
+    close_everything,
+    close_use_of,
+    keep_gpus,
+    resume_term_of_failed,
+    start_metering_use,
+)
+from instances.lifecycle.reimage import accepted_root_fields, revert_root, should_revert_root
 from instances.lifecycle.taken_ports import replace_taken_port
 from instances.models import Instance
-from instances.monitoring.alerts import note_out_of_memory
-from instances.monitoring.lost_data import found_disk, note_lost_data
-from instances.spot.bids import hint_freed
+from instances.monitoring.alerts import raise_out_of_memory
+from instances.monitoring.lost_data import found_disk_fields, record_lost_data
+from instances.spot.bids import hint_freed_gpus
 from instances.states import Desired, FaultOf, InstanceState
-from instances.transfers.completion import note_cleared
-from instances.transfers.selectors import ids_moved
+from instances.transfers.completion import record_cleared
+from instances.transfers.selectors import migrated_ids
 from marketplace.hosts.incidents import open_incident
 from marketplace.leasing.lease import release_leases
 
@@ -60,20 +66,20 @@ def observe_report(
     """
     live = live_on_host(host_id)
     seen = [(live[row.id], row) for row in rows if row.id in live]
-    usable = [(instance, row) for instance, row in seen if not proves_nothing(instance, row)]
-    terms = _turn_terms([instance for instance, _row in usable if instance.billing_mode == RESERVED], at)
+    usable = [(instance, row) for instance, row in seen if not use_is_unproven(instance, row)]
+    terms = _end_due_terms([instance for instance, _row in usable if instance.billing_mode == RESERVED], at)
     prove_and_sample(seen=seen, usable=usable, terms=terms, at=at)
     for instance, row in seen:
-        _attend(instance, _answer_to(instance, row, at))
+        _run_isolated(instance, _action_for(instance, row, at))
     for instance_id in absent:
         if instance_id in live:
-            _attend(live[instance_id], _answer_to_absence(live[instance_id], at))
-    note_cleared(host_id=host_id, absent=[instance_id for instance_id in absent if instance_id not in live], at=at)
+            _run_isolated(live[instance_id], _absence_action(live[instance_id], at))
+    record_cleared(host_id=host_id, absent=[instance_id for instance_id in absent if instance_id not in live], at=at)
     if foreign:
         detail = f"Containers that nobody asked for: {', '.join(sorted(foreign))[:2000]}"
         open_incident(kind="foreign_container", subject=public_id("host", host_id), detail=detail)
     unknown = {*(row.id for row in rows), *absent} - live.keys()
-    return _strangers(host_id, unknown)
+    return _unknown_ids(host_id, unknown)
 
 
 def next_state(state: str, desired: str, phase: str) -> InstanceState | None:
@@ -100,46 +106,46 @@ _COMING: Final = (
     InstanceState.RESTARTING,
 )
 
-Answer = Callable[[], None]
+Action = Callable[[], None]
 
 
-def _answer_to(instance: Instance, row: ObservedRow, at: datetime) -> Answer | None:
+def _action_for(instance: Instance, row: ObservedRow, at: datetime) -> Action | None:
     """Return the action that a reported row requires, or None, the common case, which makes no query.
 
     An older generation is ignored (fault 18 in docs/faults.md).
     """
     if row.generation > instance.run_generation:
-        return lambda: _note_strange(instance, f"It reports generation {row.generation}, which was never asked for.")
+        return lambda: _report_inconsistency(instance, f"It reports generation {row.generation}, which was never asked for.")
     if row.generation < instance.run_generation:
         return None
     target = next_state(instance.state, instance.desired, row.phase)
     if target is not None:
         return lambda: _MOVES[target](instance, row, at)
-    if instance.state == InstanceState.FAILED and row.phase == "stopped" and not instance.is_let_go:
-        return lambda: _let_go(instance, at)
-    return _finding_about(instance, row, at)
+    if instance.state == InstanceState.FAILED and row.phase == "stopped" and not instance.is_released_by_host:
+        return lambda: _release_failed(instance, at)
+    return _finding_action(instance, row, at)
 
 
-def _finding_about(instance: Instance, row: ObservedRow, at: datetime) -> Answer | None:
+def _finding_action(instance: Instance, row: ObservedRow, at: datetime) -> Action | None:
     if is_reached_again(instance, row):
-        return lambda: note_reached(instance, at)
+        return lambda: mark_reachable(instance, at)
     if instance.cut_off_since is None and is_cut_off(instance, row):
-        return lambda: note_cut_off(instance, row, at)
+        return lambda: mark_cut_off(instance, row, at)
     runs = row.phase in ALIVE and instance.desired == Desired.RUNNING
     if runs and not set(instance.gpu_uuids).issuperset(row.gpu_uuids):
-        return lambda: _note_strange(instance, f"It runs with GPUs that it does not hold: {sorted(row.gpu_uuids)}.")
+        return lambda: _report_inconsistency(instance, f"It runs with GPUs that it does not hold: {sorted(row.gpu_uuids)}.")
     if instance.deadline is not None and row.detail != instance.progress_message:
-        return lambda: _note_progress(instance, row.detail)
+        return lambda: _record_progress(instance, row.detail)
     return None
 
 
-def _answer_to_absence(instance: Instance, at: datetime) -> Answer | None:
+def _absence_action(instance: Instance, at: datetime) -> Action | None:
     if next_state(instance.state, instance.desired, ABSENT) is None:
         return None
     return lambda: _become_gone(instance, at)
 
 
-def _attend(instance: Instance, answer: Answer | None) -> None:
+def _run_isolated(instance: Instance, answer: Action | None) -> None:
     """Run an action in its own transaction.
 
     What fails for one instance must not lose the report of the others.
@@ -160,7 +166,7 @@ def _attend(instance: Instance, answer: Answer | None) -> None:
 
 
 def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    move_instance(
+    change_state(
         instance,
         InstanceState.PROVISIONING,
         kind="provisioning",
@@ -172,12 +178,12 @@ def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> 
 
 def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """Mark an instance as running after the acceptance test: its meter or reserved term begins now."""
-    begin_use(instance, at=at)
-    fresh = settled_root(instance)
-    seen = {**_seen(row, at), **fresh, **found_disk(instance), **no_longer_cut_off(instance, at)}
-    with together():
-        note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
-        move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, **NO_PROGRESS, **seen)
+    start_metering_use(instance, at=at)
+    fresh = accepted_root_fields(instance)
+    seen = {**_seen(row, at), **fresh, **found_disk_fields(instance), **no_longer_cut_off(instance, at)}
+    with batched_writes():
+        record_successful_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
+        change_state(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, **NO_PROGRESS, **seen)
     if fresh:
         record_event(instance, kind="reimaged", actor=HOST)
 
@@ -190,15 +196,15 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """
     if replace_taken_port(instance, row, at):
         return
-    if goes_back(instance, row):
-        go_back(instance, row, at)
+    if should_revert_root(instance, row):
+        revert_root(instance, row, at)
         return
     code = row.failure_code[:40] or row.phase
-    fault, given_back = blame(instance, code), 0
+    fault, given_back = party_at_fault(instance, code), 0
     close_use_of(instance, host_failed=fault == FaultOf.HOST)
     if fault == FaultOf.HOST:
-        given_back = note_host_fault(instance, owner_id=instance.payee_id, code=code, at=at)  # type: ignore[attr-defined]  # annotated by live_on_host
-    move_instance(
+        given_back = record_fault(instance, owner_id=instance.payee_id, code=code, at=at)  # type: ignore[attr-defined]  # annotated by live_on_host
+    change_state(
         instance,
         InstanceState.FAILED,
         kind="failed",
@@ -214,10 +220,10 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         **_had_run(instance, row, at),
         **_seen(row, at),
     )
-    tell_given_back(instance, given_back)
-    note_lost_data(instance, code=code, detail=row.detail, at=at)
+    record_refund(instance, given_back)
+    record_lost_data(instance, code=code, detail=row.detail, at=at)
     if code == OUT_OF_MEMORY:
-        note_out_of_memory(instance, now=at)
+        raise_out_of_memory(instance, now=at)
     touch_host(instance)
 
 
@@ -236,8 +242,8 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
     close_use_of(instance)
     kept = keep_gpus(instance, at=at)
     if not kept:
-        _give_back(instance, reason="stopped")
-    move_instance(
+        _release_leases(instance, reason="stopped")
+    change_state(
         instance,
         InstanceState.STOPPED,
         kind="stopped",
@@ -255,21 +261,21 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
 def _become_gone(instance: Instance, at: datetime) -> None:
     """Mark an instance as gone once the host has proven that nothing of it is left."""
     close_everything(instance, at=at)
-    _give_back(instance, reason="released")
+    _release_leases(instance, reason="released")
     ended: dict[str, Any] = {"released_at": at, "release_at": None, "holds_gpus": False, "observed_at": at}
     ended |= no_longer_cut_off(instance, at)
-    move_instance(instance, InstanceState.GONE, kind="gone", actor=HOST, **ended)
+    change_state(instance, InstanceState.GONE, kind="gone", actor=HOST, **ended)
     free_ports(instance_id=instance.pk)
 
 
-def _let_go(instance: Instance, at: datetime) -> None:
+def _release_failed(instance: Instance, at: datetime) -> None:
     """Start the retention of a failed instance whose container is proven stopped, and free its GPUs.
 
     Inside a reserved term the GPUs stay leased: the instance can be started again, so the term is charged again.
     """
-    kept = let_go_failed(instance, at=at)
+    kept = resume_term_of_failed(instance, at=at)
     if not kept:
-        _give_back(instance, reason="failed")
+        _release_leases(instance, reason="failed")
     same = Instance.objects.filter(pk=instance.pk, state=instance.state, generation=instance.generation)
     due = None if kept else at + RETENTION
     if not same.update(stopped_at=at, holds_gpus=kept, release_at=due, observed_at=at):
@@ -286,45 +292,39 @@ _MOVES: Final[Mapping[InstanceState, Callable[[Instance, ObservedRow, datetime],
 }
 
 
-def _give_back(instance: Instance, *, reason: str) -> None:
+def _release_leases(instance: Instance, *, reason: str) -> None:
     """Release the leases and notify whoever waits for GPUs."""
     if release_leases(holder=instance.pk, reason=reason):
         hint_waiting()
-        hint_freed(instance.offer_id)
+        hint_freed_gpus(instance.offer_id)
 
 
 def _seen(row: ObservedRow, at: datetime) -> dict[str, Any]:
     return {"observed_generation": row.generation, "observed_at": at}
 
 
-# Findings.
-
-
-def _note_progress(instance: Instance, said: Message | None) -> None:
+def _record_progress(instance: Instance, said: Message | None) -> None:
     same = Instance.objects.filter(pk=instance.pk, generation=instance.generation)
     if same.update(**columns("progress", said)):
         touch_renter(instance)
 
 
-def _note_strange(instance: Instance, detail: str) -> None:
+def _report_inconsistency(instance: Instance, detail: str) -> None:
     open_incident(kind="strange_report", subject=public_id("inst", instance.pk), detail=detail)
 
 
-def _strangers(host_id: UUID, unknown: set[UUID]) -> list[UUID]:
+def _unknown_ids(host_id: UUID, unknown: set[UUID]) -> list[UUID]:
     """Return those ids that never were this host's.
 
     The last report of an instance that is gone may still arrive, so its id is known.
     """
     if not unknown:
         return []
-    known = ids_of_host(host_id, list(unknown)) | ids_moved(host_id, list(unknown)) | ids_left_over(host_id)
+    known = ids_of_host(host_id, list(unknown)) | migrated_ids(host_id, list(unknown)) | leftover_instance_ids(host_id)
     return sorted(unknown - known)
 
 
-# Proof and samples of all instances together.
-
-
-def _turn_terms(reserved: Sequence[Instance], at: datetime) -> list[UUID]:
+def _end_due_terms(reserved: Sequence[Instance], at: datetime) -> list[UUID]:
     """Return the terms that this report proves, after ending those that are over.
 
     A term is proven while its host reports, whether the instance runs or not.
@@ -334,13 +334,13 @@ def _turn_terms(reserved: Sequence[Instance], at: datetime) -> list[UUID]:
     ids = [instance.pk for instance in reserved]
     over = [term.instance_id for term in running_terms(ids) if term.ends_at <= at]
     for instance_id in over:
-        _attend_term(instance_id, at)
+        _end_term_isolated(instance_id, at)
     return [term.pk for term in running_terms(ids) if term.ends_at > at]
 
 
-def _attend_term(instance_id: UUID, at: datetime) -> None:
+def _end_term_isolated(instance_id: UUID, at: datetime) -> None:
     try:
-        turn_term(instance_id=instance_id, now=at, host_is_there=True)
+        end_due_term(instance_id=instance_id, now=at, host_is_there=True)
     except StaleRow:
         logger.info("the term of instance %s is turned by the sweep", instance_id)
     except DomainError as error:

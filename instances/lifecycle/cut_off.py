@@ -15,9 +15,9 @@ from common.message_words import english
 from common.messages import stored
 from instances.core.observations import ObservedRow
 from instances.core.selectors import active_term
-from instances.lifecycle.host_faults import note_cut_off_run
+from instances.lifecycle.host_faults import record_cut_off_run
 from instances.models import Alert, Instance
-from instances.monitoring.alerts import end_by_report, raise_by_report
+from instances.monitoring.alerts import close_by_report, raise_by_report
 from instances.states import Desired, InstanceState
 from marketplace.hosts.incidents import close_incident, open_incident
 
@@ -29,7 +29,7 @@ def is_cut_off(instance: Instance, row: ObservedRow) -> bool:
     return _should_run(instance, row) and row.phase == "unknown" and row.failure_code == CUT
 
 
-def proves_nothing(instance: Instance, row: ObservedRow) -> bool:
+def use_is_unproven(instance: Instance, row: ObservedRow) -> bool:
     """Return whether the report leaves open that the renter could use the instance.
 
     That is so from being cut off until the report that it can be reached again.
@@ -41,7 +41,7 @@ def is_reached_again(instance: Instance, row: ObservedRow) -> bool:
     return instance.cut_off_since is not None and _should_run(instance, row) and row.phase == "running"
 
 
-def note_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
+def mark_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """Mark an instance as cut off.
 
     Its use is not proven from now on, until the agent reports that the access is repaired.
@@ -49,13 +49,13 @@ def note_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
     same = Instance.objects.filter(pk=instance.pk, generation=instance.generation, cut_off_since=None)
     if not same.update(cut_off_since=at):
         raise StaleRow("The instance moved meanwhile.")
-    note_cut_off_run(instance, owner_id=instance.payee_id, at=at, detail=CUT)  # type: ignore[attr-defined]  # annotated by live_on_host
+    record_cut_off_run(instance, owner_id=instance.payee_id, at=at, detail=CUT)  # type: ignore[attr-defined]  # annotated by live_on_host
     why = english(row.detail)
     open_incident(kind=CUT, subject=public_id("inst", instance.pk), detail=f"{instance.host.name}: {why}")
     raise_by_report(instance, Alert.Kind.PATH_BROKEN, {"why": why, "why_message": stored(row.detail)}, now=at)
 
 
-def note_reached(instance: Instance, at: datetime) -> None:
+def mark_reachable(instance: Instance, at: datetime) -> None:
     """Mark an instance as reachable; its use is proven from now on, and the time before is not bridged."""
     Instance.objects.filter(pk=instance.pk).update(**no_longer_cut_off(instance, at))
 
@@ -72,7 +72,7 @@ def no_longer_cut_off(instance: Instance, at: datetime) -> dict[str, Any]:
     if term is not None:
         prove_meters(source_kind=TERM_SOURCE, source_ids=[term.pk], at=at, bridge=NO_BRIDGE)
     close_incident(kind=CUT, subject=public_id("inst", instance.pk))
-    end_by_report(instance, Alert.Kind.PATH_BROKEN, now=at)
+    close_by_report(instance, Alert.Kind.PATH_BROKEN, now=at)
     return {"cut_off_since": None}
 
 

@@ -19,12 +19,12 @@ from instances.core.money_messages import refusal
 from instances.core.transitions import HOST, RENTER, record_event, touch_host, touch_renter
 from instances.errors import DiskTooLarge
 from instances.metering.meters import close_disk, hold_for_disk, open_disk
-from instances.metering.reserved_terms import locked_with_wallets, payee_of, set_billing
+from instances.metering.reserved_terms import locked_with_wallets, payee_of, update_locked_columns
 from instances.models import Instance
 from instances.states import ENDING, InstanceState
 from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from storage.operations.selectors import operations_of
-from storage.operations.services import ask_operation
+from storage.operations.services import request_operation
 from storage.states import OperationState
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ def grow(instance: Instance, data_disk_gb: int) -> None:
     hold_for_disk(instance)
     instance.disk_micros_per_day = before
     if not instance.data_disk_gb:
-        set_billing(instance, data_disk_gb=data_disk_gb, disk_micros_per_day=micros)
+        update_locked_columns(instance, data_disk_gb=data_disk_gb, disk_micros_per_day=micros)
         record_event(instance, kind="disk_set", actor=RENTER, detail=detail)
         _charge(instance, clock.now())
         touch_host(instance)
     else:
-        set_billing(instance, setback_code="", **columns("setback_detail", None))
-        ask_operation(
+        update_locked_columns(instance, setback_code="", **columns("setback_detail", None))
+        request_operation(
             host_id=instance.host_id,
             owner_id=instance.renter_id,
             kind=KIND,
@@ -90,7 +90,7 @@ def grow(instance: Instance, data_disk_gb: int) -> None:
     touch_renter(instance)
 
 
-def conclude_growth(operation: "Operation") -> None:
+def apply_growth_result(operation: "Operation") -> None:
     """Apply the result of a growth operation, in the transaction that marks it as concluded."""
     instance, now = locked_with_wallets(operation.subject), clock.now()
     if instance.state in ENDING:
@@ -99,13 +99,13 @@ def conclude_growth(operation: "Operation") -> None:
     # An instance that never ran has no disk yet: it is made in full size at the first start.
     unmade = operation.failure_code == _NO_DISK and instance.state in _AT_REST and not instance.data_disk_made
     if operation.state == OperationState.DONE or unmade:
-        _take_over(instance, size_gb, micros, now, outcome=operation.outcome)
+        _apply_new_size(instance, size_gb, micros, now, outcome=operation.outcome)
     else:
-        _give_up(instance, operation, now)
+        _record_failure(instance, operation, now)
     touch_renter(instance)
 
 
-def _take_over(instance: Instance, size_gb: int, micros: int, now: datetime, *, outcome: Mapping[str, str]) -> None:
+def _apply_new_size(instance: Instance, size_gb: int, micros: int, now: datetime, *, outcome: Mapping[str, str]) -> None:
     """Store the new size, and replace the meter so that each statement line names its size.
 
     The former meter ends at the moment at which the new one begins.
@@ -123,7 +123,7 @@ def _take_over(instance: Instance, size_gb: int, micros: int, now: datetime, *, 
     touch_host(instance)
 
 
-def _give_up(instance: Instance, operation: "Operation", now: datetime) -> None:
+def _record_failure(instance: Instance, operation: "Operation", now: datetime) -> None:
     """Record that the disk keeps its size and price."""
     if not instance.disk_micros_per_day:
         close_disk(instance.pk, at=now)

@@ -20,7 +20,7 @@ from storage.states import ImageSource
 _RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 
 
-def note_start(instance: Instance, *, owner_id: UUID, at: datetime) -> None:
+def record_successful_start(instance: Instance, *, owner_id: UUID, at: datetime) -> None:
     """Record a successful start for the host's reliability.
 
     A restart, or an owner's own instance, does not count.
@@ -29,7 +29,7 @@ def note_start(instance: Instance, *, owner_id: UUID, at: datetime) -> None:
         record_start(host_id=instance.host_id, subject=_run_of(instance), at=at)
 
 
-def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: datetime) -> int:
+def record_fault(instance: Instance, *, owner_id: UUID, code: str, at: datetime) -> int:
     """Record a failure by the host's fault and return the refund in micro-units.
 
     Call it before the state changes and after the meter is closed. For an instance that ran, the end of the run is
@@ -47,13 +47,13 @@ def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: dateti
     return given_back
 
 
-def note_cut_off_run(instance: Instance, *, owner_id: UUID, at: datetime, detail: str) -> None:
+def record_cut_off_run(instance: Instance, *, owner_id: UUID, at: datetime, detail: str) -> None:
     """Record one fault for a run that the host cuts off, as if it had ended by that."""
     if instance.renter_id != owner_id:
         record_host_fault(host_id=instance.host_id, subject=_run_of(instance), at=at, detail=detail)
 
 
-def tell_given_back(instance: Instance, micros: int) -> None:
+def record_refund(instance: Instance, micros: int) -> None:
     """Record the refund as an event, after the failure that it answers."""
     if micros:
         record_event(instance, kind="given_back", actor=SYSTEM, detail=Refunded(amount=Micros(micros)))
@@ -82,7 +82,7 @@ def _run_of(instance: Instance) -> UUID:
     return uuid5(instance.pk, str(instance.run_generation))
 
 
-def blame(instance: Instance, code: str) -> FaultOf:
+def party_at_fault(instance: Instance, code: str) -> FaultOf:
     """Return who is at fault, by the host's code and what the renter could have done before.
 
     An unknown code proves nothing against anybody.

@@ -11,22 +11,22 @@ from billing.metering.meters import close_meter
 from billing.pricing.estimates import RESERVED
 from common.db.transactions import use_case
 from instances.core.money_messages import refusal
-from instances.core.selectors import active_term, coming_term, not_there_any_more
+from instances.core.selectors import active_term, gone_among, next_term
 from instances.core.transitions import SYSTEM, record_event
-from instances.metering.meters import close_use, open_disk, open_keeping, open_use
-from instances.metering.reserved_terms import begin_term, is_prepaid, pause_term, payee_of, resume_term
+from instances.metering.meters import close_use, open_disk, open_kept_gpus, open_use
+from instances.metering.reserved_terms import is_prepaid, pause_term, payee_of, resume_term, start_term
 from instances.models import Instance
 from storage.volumes.attachments import detach_all
 
 
-def begin_use(instance: Instance, *, at: datetime) -> None:
+def start_metering_use(instance: Instance, *, at: datetime) -> None:
     """Meter the GPUs of an instance that has started to run, or begin or resume its reserved term.
 
     Its disk is metered since the lease.
     """
     payee_id = payee_of(instance)
     if instance.billing_mode == RESERVED:
-        _begin_or_resume(instance, at, payee_id)
+        _start_or_resume_term(instance, at, payee_id)
     else:
         open_use(instance, at=at, payee_id=payee_id)
     if instance.disk_micros_per_day and open_holds(source_kind=DISK_SOURCE, source_ids=[instance.pk]):
@@ -41,7 +41,7 @@ def close_use_of(instance: Instance, *, host_failed: bool = False) -> None:
     if instance.billing_mode == RESERVED:
         lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
         if active_term(instance.pk) is None:
-            _free_unbegun(instance)
+            _release_hold_of_next_term(instance)
         elif host_failed:
             pause_term(instance)
     close_use(instance.pk)
@@ -52,11 +52,11 @@ def keep_gpus(instance: Instance, *, at: datetime) -> bool:
     if instance.billing_mode == RESERVED:
         return active_term(instance.pk) is not None
     if instance.holds_gpus:
-        open_keeping(instance, at=at, payee_id=payee_of(instance))
+        open_kept_gpus(instance, at=at, payee_id=payee_of(instance))
     return instance.holds_gpus
 
 
-def let_go_failed(instance: Instance, *, at: datetime) -> bool:
+def resume_term_of_failed(instance: Instance, *, at: datetime) -> bool:
     """Resume the term of a failed instance whose container has ended.
 
     Returns whether a term keeps its GPUs.
@@ -79,27 +79,27 @@ def close_everything(instance: Instance, *, at: datetime) -> None:
     detach_all(holder=instance.pk)
 
 
-def close_left_over() -> int:
+def close_leftover_meters() -> int:
     """Charge and close what is still held for instances that are gone; return how many.
 
     This is a sweep.
     """
     kinds = (INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
-    gone = {kind: not_there_any_more(list(open_holds(source_kind=kind))) for kind in kinds}
+    gone = {kind: gone_among(list(open_holds(source_kind=kind))) for kind in kinds}
     return sum(_close(kind, instance_id) for kind, ids in gone.items() for instance_id in sorted(ids))
 
 
-def _begin_or_resume(instance: Instance, at: datetime, payee_id: UUID) -> None:
-    running, coming = active_term(instance.pk), coming_term(instance.pk)
+def _start_or_resume_term(instance: Instance, at: datetime, payee_id: UUID) -> None:
+    running, coming = active_term(instance.pk), next_term(instance.pk)
     if running is not None:
-        let_go_failed(instance, at=at)
+        resume_term_of_failed(instance, at=at)
     elif coming is not None:
-        begin_term(coming, instance, at=at, payee_id=payee_id)
+        start_term(coming, instance, at=at, payee_id=payee_id)
 
 
-def _free_unbegun(instance: Instance) -> None:
+def _release_hold_of_next_term(instance: Instance) -> None:
     """Release the hold for a term that has not begun; what was prepaid stays until it does."""
-    coming = coming_term(instance.pk)
+    coming = next_term(instance.pk)
     if coming is not None and not is_prepaid(coming):
         close_meter(source_kind=TERM_SOURCE, source_id=coming.pk)
 

@@ -14,7 +14,7 @@ from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from common.message_words import columns
 from common.messages import Change, Message
-from instances.access.extra_ports import take_more
+from instances.access.extra_ports import take_additional_ports
 from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
 from instances.core.endpoints import container_ports
 from instances.core.observations import ObservedRow
@@ -23,15 +23,15 @@ from instances.core.transitions import (
     HOST,
     NO_PROGRESS,
     RENTER,
+    change_state,
     check_action,
-    move_instance,
     record_event,
     retry_stale,
     touch_host,
     touch_renter,
     touch_to_run,
 )
-from instances.metering.reserved_terms import set_billing
+from instances.metering.reserved_terms import update_locked_columns
 from instances.models import Instance
 from instances.orders.quotes import check_image
 from instances.states import InstanceState
@@ -58,12 +58,12 @@ def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance
         check_action(instance, "reimage")
         chosen = find_image(image, renter)
         check_image(offer_view(instance.offer_id), chosen)
-        fields = _fresh_root(instance, chosen) | _ways_in(instance, chosen)
+        fields = _fresh_root(instance, chosen) | _access_fields(instance, chosen)
         detail = Change(before=instance.image.slug, after=chosen.slug)
         if instance.state == InstanceState.RUNNING:
             _begin(instance, fields, detail)
         else:
-            set_billing(instance, **fields)
+            update_locked_columns(instance, **fields)
             record_event(instance, kind="reimage_set", actor=RENTER, detail=detail)
             touch_renter(instance)
             touch_host(instance)
@@ -73,7 +73,7 @@ def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance
         return retry_stale(attempt)
 
 
-def take_back_reimage(*, renter: User, instance_id: UUID) -> Instance:
+def cancel_reimage(*, renter: User, instance_id: UUID) -> Instance:
     """Cancel a re-image that has not begun; repeating it changes nothing.
 
     Raises UnlawfulMove once the fresh root is being made.
@@ -85,7 +85,7 @@ def take_back_reimage(*, renter: User, instance_id: UUID) -> Instance:
             return instance
         if not instance.may_keep_root:
             raise UnlawfulMove("The fresh root is being made already.", state=instance.state, actions=instance.actions)
-        set_billing(instance, **_way_back(instance))
+        update_locked_columns(instance, **_former_root_fields(instance))
         record_event(instance, kind="reimage_taken_back", actor=RENTER)
         touch_renter(instance)
         touch_host(instance)
@@ -95,17 +95,17 @@ def take_back_reimage(*, renter: User, instance_id: UUID) -> Instance:
         return retry_stale(attempt)
 
 
-def goes_back(instance: Instance, row: ObservedRow) -> bool:
+def should_revert_root(instance: Instance, row: ObservedRow) -> bool:
     """Return whether a fresh root has failed at its first run, so that the former root is used again."""
     first = instance.awaits_root and instance.run_generation == instance.root_generation
     return first and row.phase == "failed" and instance.state in _COMING
 
 
-def go_back(instance: Instance, row: ObservedRow, at: datetime) -> None:
+def revert_root(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """Run again on the former root, with GPUs and money unchanged, and record what went wrong."""
-    set_billing(
+    update_locked_columns(
         instance,
-        **_way_back(instance),
+        **_former_root_fields(instance),
         run_generation=instance.run_generation + 1,
         observed_generation=row.generation,
         observed_at=at,
@@ -118,15 +118,15 @@ def go_back(instance: Instance, row: ObservedRow, at: datetime) -> None:
     touch_to_run(instance)
 
 
-def settled_root(instance: Instance) -> dict[str, Any]:
+def accepted_root_fields(instance: Instance) -> dict[str, Any]:
     """Return the columns after the first run on a fresh root; the host has deleted the former root."""
     return dict(_NO_WAY_BACK) if instance.awaits_root else {}
 
 
 def _begin(instance: Instance, fields: dict[str, Any], detail: Message) -> None:
-    set_billing(instance, **fields)
+    update_locked_columns(instance, **fields)
     run_generation = instance.run_generation + 1
-    move_instance(
+    change_state(
         instance,
         InstanceState.RESTARTING,
         kind="reimage_asked",
@@ -157,14 +157,14 @@ def _fresh_root(instance: Instance, image: "Image") -> dict[str, Any]:
     }
 
 
-def _way_back(instance: Instance) -> dict[str, Any]:
+def _former_root_fields(instance: Instance) -> dict[str, Any]:
     return {"root_number": instance.former_root, "image_id": instance.former_image_id, **_NO_WAY_BACK}
 
 
-def _ways_in(instance: Instance, image: "Image") -> dict[str, Any]:
+def _access_fields(instance: Instance, image: "Image") -> dict[str, Any]:
     """Return the ports and token that the new image needs; ports that it does not serve are kept."""
     missing = [port for port in container_ports(image) if port not in dict(instance.ports)]
-    pairs = [*instance.ports, *zip(missing, take_more(instance, len(missing)), strict=True)]
+    pairs = [*instance.ports, *zip(missing, take_additional_ports(instance, len(missing)), strict=True)]
     fields: dict[str, Any] = {"ports": [list(pair) for pair in pairs]} if missing else {}
     if image.has_jupyter and not instance.jupyter_token:
         fields["jupyter_token"] = secrets.token_hex(JUPYTER_TOKEN_BYTES)

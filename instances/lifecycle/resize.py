@@ -20,7 +20,7 @@ from instances.core.event_messages import Resized
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event, touch_renter
 from instances.lifecycle.grow_disk import check_growth, disk_price, grow
-from instances.metering.reserved_terms import payee_of, set_billing
+from instances.metering.reserved_terms import payee_of, update_locked_columns
 from instances.models import Instance, SpotBid
 from instances.spot.bids import bid_of
 from instances.states import BidState, InstanceState
@@ -177,5 +177,5 @@ def _set_count(instance: Instance, wanted: Size) -> None:
         fields["tiers"] = [[hours, discounted(offer.price_micros, off_bps) * count] for hours, off_bps in offer.tiers]
     detail = Resized(before=instance.gpu_count, after=count, rate=Micros(wanted.rate_micros))
     SpotBid.objects.filter(pk=instance.pk).update(gpu_count=count)
-    set_billing(instance, **fields)
+    update_locked_columns(instance, **fields)
     record_event(instance, kind="resized", actor=RENTER, detail=detail)

@@ -14,7 +14,7 @@ from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event
 from instances.models import Instance
 from storage.images.register import record_uses
-from storage.images.save import begin_saving
+from storage.images.save import start_saving
 
 if TYPE_CHECKING:
     from storage.models import Image
@@ -34,7 +34,7 @@ def save_image_of(*, renter: User, instance_id: UUID, name: str, description: st
     with use_case():
         instance = instance_of(renter, instance_id)
         check_action(instance, "save-image")
-        image = begin_saving(
+        image = start_saving(
             owner=renter,
             instance_id=instance.pk,
             host_id=instance.host_id,

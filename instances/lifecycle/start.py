@@ -11,25 +11,25 @@ from billing.pricing.estimates import RESERVED, SPOT, TIERED
 from common import clock
 from common.db.transactions import use_case
 from common.money import format_money
-from instances.core.selectors import active_term, coming_term, instance_of
+from instances.core.selectors import active_term, instance_of, next_term
 from instances.core.transitions import (
-    BEGINS_ANEW,
     RENTER,
+    RESET_FOR_NEW_RUN,
+    change_state,
     check_action,
-    move_instance,
     retry_stale,
     touch_host,
     touch_to_run,
 )
-from instances.metering.meters import close_keeping, hold_for_disk, hold_for_use
+from instances.metering.meters import close_kept_gpus, hold_for_disk, hold_for_use
 from instances.metering.order_log import record_start_on_gpus
 from instances.metering.reserved_terms import hold_for_term, payee_of, resume_term
 from instances.models import Instance
-from instances.retention.data_retention import end_paid_time, free_time_left
+from instances.retention.data_retention import close_paid_retention, free_time_left
 from instances.spot.spot_orders import start_or_wait
 from instances.states import Desired, InstanceState
-from instances.volumes.attach import check_not_restored, remount
-from instances.volumes.transfers import check_can_wait, volumes_to_bring
+from instances.volumes.attach import check_not_restoring, replace_attachments
+from instances.volumes.transfers import check_can_wait, volumes_to_move
 from marketplace.errors import GpuTaken, PriceChanged
 from marketplace.leasing.lease import LeasedGpus
 from marketplace.pricing.prices import discounted
@@ -47,7 +47,7 @@ class Mounts:
 
     @classmethod
     def of(cls, instance: Instance, volume_ids: Sequence[UUID] | None) -> "Mounts":
-        coming = volumes_to_bring(renter_id=instance.renter_id, host_id=instance.host_id, volume_ids=volume_ids)
+        coming = volumes_to_move(renter_id=instance.renter_id, host_id=instance.host_id, volume_ids=volume_ids)
         return cls(volume_ids, coming)
 
 
@@ -73,9 +73,9 @@ def start_instance(
         lock_parties(renter_id=renter.pk, host_owner_id=payee_of(instance))
         instance = instance_of(renter, instance_id)
         check_action(instance, "start")
-        check_not_restored(instance)
+        check_not_restoring(instance)
         hold_for_disk(instance)
-        end_paid_time(instance)
+        close_paid_retention(instance)
         mounts = Mounts.of(instance, volume_ids)
         if instance.holds_gpus:
             _on_kept_gpus(instance, mounts)
@@ -93,7 +93,7 @@ def _on_kept_gpus(instance: Instance, mounts: "Mounts") -> None:
     if term is not None:
         resume_term(term, instance, at=now, payee_id=payee_of(instance))
     else:
-        close_keeping(instance.pk, at=now)
+        close_kept_gpus(instance.pk, at=now)
         hold_for_use(instance)
     _move(instance, InstanceState.STARTING, mounts, holds_gpus=False)
 
@@ -121,7 +121,7 @@ def _hold(instance: Instance, max_rate_micros: int | None) -> dict[str, Any]:
 
     A term that has not begun, and a bid, keep their agreed prices.
     """
-    coming = coming_term(instance.pk) if instance.billing_mode == RESERVED else None
+    coming = next_term(instance.pk) if instance.billing_mode == RESERVED else None
     if coming is not None:
         hold_for_term(coming, instance)
         return {}
@@ -138,16 +138,16 @@ def _move(instance: Instance, target: InstanceState, mounts: "Mounts", **fields:
     While it waits for GPUs or volumes, the generation is raised later, with them.
     """
     if mounts.volume_ids is not None:
-        remount(instance, volume_ids=mounts.volume_ids, coming=mounts.coming)
+        replace_attachments(instance, volume_ids=mounts.volume_ids, coming=mounts.coming)
     generation = instance.run_generation + (target == InstanceState.STARTING)
-    move_instance(
+    change_state(
         instance,
         target,
         kind="start_asked",
         actor=RENTER,
         desired=Desired.RUNNING,
         run_generation=generation,
-        **{**BEGINS_ANEW, **fields},
+        **{**RESET_FOR_NEW_RUN, **fields},
     )
     if target == InstanceState.STARTING:
         touch_to_run(instance)
@@ -174,10 +174,10 @@ def _lease_again(instance: Instance, wait: bool) -> LeasedGpus | None:
     try:
         return start_or_wait(instance=instance, in_line=wait)
     except GpuTaken as error:
-        _tell_to_wait(instance, error)
+        _raise_gpu_taken(instance, error)
 
 
-def _tell_to_wait(instance: Instance, error: GpuTaken) -> NoReturn:
+def _raise_gpu_taken(instance: Instance, error: GpuTaken) -> NoReturn:
     until = f" until {instance.release_at:%Y-%m-%d %H:%M} UTC" if instance.release_at else ""
     raise GpuTaken(
         f"The GPUs of this instance's host are in use by others. Its data is kept{until}: start it with wait=true to stand"
@@ -193,7 +193,7 @@ def restart_instance(*, renter: User, instance_id: UUID) -> Instance:
         instance = instance_of(renter, instance_id)
         check_action(instance, "restart")
         run_generation = instance.run_generation + 1
-        move_instance(instance, InstanceState.RESTARTING, kind="restart_asked", actor=RENTER, run_generation=run_generation)
+        change_state(instance, InstanceState.RESTARTING, kind="restart_asked", actor=RENTER, run_generation=run_generation)
         touch_host(instance)
         return instance
 

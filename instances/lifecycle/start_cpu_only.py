@@ -11,16 +11,16 @@ from common.db.transactions import use_case
 from common.money import format_money
 from instances.constants import CPU_RUN_MICROS_PER_HOUR, CPU_RUN_RAM_MB
 from instances.core.selectors import instance_of, runs_without_gpus_on
-from instances.core.transitions import BEGINS_ANEW, RENTER, check_action, move_instance, touch_to_run
+from instances.core.transitions import RENTER, RESET_FOR_NEW_RUN, change_state, check_action, touch_to_run
 from instances.errors import NoCpuRoom
 from instances.metering.meters import hold_for_cpu_run, hold_for_disk
 from instances.metering.order_log import record_start
 from instances.metering.reserved_terms import payee_of
 from instances.models import Instance
-from instances.retention.data_retention import end_paid_time
+from instances.retention.data_retention import close_paid_retention
 from instances.spot.bids import bid_of, end_bid
 from instances.states import BidState, Desired, InstanceState
-from instances.volumes.attach import check_not_restored, remount
+from instances.volumes.attach import check_not_restoring, replace_attachments
 from marketplace.errors import PriceChanged
 from marketplace.leasing.lease import lock_host_for_cpu
 from marketplace.pricing.cpu_ram_share import runs_without_gpus
@@ -44,20 +44,20 @@ def start_without_gpu(
         lock_parties(renter_id=renter.pk, host_owner_id=payee_of(instance))
         instance = instance_of(renter, instance_id)
         check_action(instance, "start_cpu")
-        check_not_restored(instance)
+        check_not_restoring(instance)
         _set_money_aside(instance, max_rate_micros)
-        _take_room(instance)
+        _check_cpu_room(instance)
         _leave_spot(instance)
         if volume_ids is not None:
-            remount(instance, volume_ids=volume_ids)
-        move_instance(
+            replace_attachments(instance, volume_ids=volume_ids)
+        change_state(
             instance,
             InstanceState.STARTING,
             kind="cpu_start_asked",
             actor=RENTER,
             desired=Desired.RUNNING,
             run_generation=instance.run_generation + 1,
-            **{**BEGINS_ANEW, "cpu_only": True, "cpu_micros_per_hour": instance.cpu_micros_per_hour},
+            **{**RESET_FOR_NEW_RUN, "cpu_only": True, "cpu_micros_per_hour": instance.cpu_micros_per_hour},
         )
         touch_to_run(instance)
         record_start(instance, what="without a GPU", billing_mode=CPU, rate_micros_per_hour=instance.cpu_micros_per_hour)
@@ -69,12 +69,12 @@ def _set_money_aside(instance: Instance, max_rate_micros: int | None) -> None:
     if max_rate_micros is not None and rate > max_rate_micros:
         raise PriceChanged(f"Without a GPU it costs {format_money(rate)} an hour.", hourly_rate=format_money(rate))
     hold_for_disk(instance)
-    end_paid_time(instance)
+    close_paid_retention(instance)
     instance.cpu_micros_per_hour = rate
     hold_for_cpu_run(instance)
 
 
-def _take_room(instance: Instance) -> None:
+def _check_cpu_room(instance: Instance) -> None:
     """Refuse a run without a GPU when the host has no room for it.
 
     The runs are counted under the host's lock, so that two starts cannot both take the last place.

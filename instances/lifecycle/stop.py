@@ -13,10 +13,10 @@ from common.db.transactions import use_case
 from common.messages import Message
 from instances.constants import RETENTION
 from instances.core.selectors import any_instance, instance_of
-from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, check_action, move_instance, retry_stale, touch_host
-from instances.metering.meters import cap_use, close_keeping, close_use
+from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, change_state, check_action, retry_stale, touch_host
+from instances.metering.meters import cap_use, close_kept_gpus, close_use
 from instances.models import Instance
-from instances.retention.gpu_reservation import ask_to_keep, let_go_of_gpus
+from instances.retention.gpu_reservation import hold_for_reservation, release_gpus
 from instances.spot.bid_changes import leave_queue
 from instances.states import Desired, InstanceState
 
@@ -32,10 +32,10 @@ def stop_instance(*, renter: User, instance_id: UUID, hold: bool = False) -> Ins
         instance = instance_of(renter, instance_id)
         check_action(instance, "stop")
         if instance.state == InstanceState.STOPPED:
-            _let_go(instance, hold)
+            _release_kept_gpus(instance, hold)
             return instance
         kept = hold and instance.billing_mode != RESERVED
-        fee = ask_to_keep(instance) if kept else 0
+        fee = hold_for_reservation(instance) if kept else 0
         stop_now(instance, kind="stop_asked", actor=RENTER, holds_gpus=kept, hold_micros_per_hour=fee)
         return instance
 
@@ -70,7 +70,7 @@ def stop_now(instance: Instance, *, kind: str, actor: str, detail: Message | Non
         _stop_waiting(instance, kind=kind, actor=actor, detail=detail)
         return
     cap_use(instance)
-    move_instance(
+    change_state(
         instance,
         InstanceState.STOPPING,
         kind=kind,
@@ -88,7 +88,7 @@ def _stop_waiting(instance: Instance, *, kind: str, actor: str, detail: Message 
     now = clock.now()
     close_use(instance.pk)
     leave_queue(instance=instance)
-    move_instance(
+    change_state(
         instance,
         InstanceState.STOPPED,
         kind=kind,
@@ -103,7 +103,7 @@ def _stop_waiting(instance: Instance, *, kind: str, actor: str, detail: Message 
     touch_host(instance)
 
 
-def _let_go(instance: Instance, hold: bool) -> None:
+def _release_kept_gpus(instance: Instance, hold: bool) -> None:
     if not hold:
-        close_keeping(instance.pk, at=clock.now())
-        let_go_of_gpus(instance, at=clock.now(), reason="let go")
+        close_kept_gpus(instance.pk, at=clock.now())
+        release_gpus(instance, at=clock.now(), reason="let go")

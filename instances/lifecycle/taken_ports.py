@@ -7,12 +7,12 @@ from typing import Final
 from common import clock
 from common.message_words import english
 from common.messages import Change
-from instances.access.extra_ports import take_more
+from instances.access.extra_ports import take_additional_ports
 from instances.constants import DEADLINES, PORT_CHANGES_AT_MOST, PORT_CHANGES_WITHIN
 from instances.core.observations import ObservedRow
 from instances.core.transitions import HOST, NO_PROGRESS, record_event, touch_to_run
 from instances.errors import NoPorts
-from instances.metering.reserved_terms import set_billing
+from instances.metering.reserved_terms import update_locked_columns
 from instances.models import Instance, InstanceEvent
 from instances.states import InstanceState
 
@@ -33,14 +33,14 @@ def replace_taken_port(instance: Instance, row: ObservedRow, at: datetime) -> bo
     GPUs and money stay as they are. The taken port stays assigned to the instance, so that nobody else gets it
     meanwhile.
     """
-    taken = _taken_in(instance, row)
+    taken = _taken_port(instance, row)
     if taken is None or _changes_lately(instance, at) >= PORT_CHANGES_AT_MOST:
         return False
     try:
-        [port] = take_more(instance, 1)
+        [port] = take_additional_ports(instance, 1)
     except NoPorts:
         return False
-    set_billing(
+    update_locked_columns(
         instance,
         ports=[[inside, port if outside == taken else outside] for inside, outside in instance.ports],
         run_generation=instance.run_generation + 1,
@@ -54,7 +54,7 @@ def replace_taken_port(instance: Instance, row: ObservedRow, at: datetime) -> bo
     return True
 
 
-def _taken_in(instance: Instance, row: ObservedRow) -> int | None:
+def _taken_port(instance: Instance, row: ObservedRow) -> int | None:
     """Return the taken port, if the host's sentence names one that the instance has."""
     if row.phase != "failed" or row.failure_code != PORT_TAKEN or instance.state not in _COMING:
         return None

@@ -15,7 +15,7 @@ from instances.constants import CONTINUOUS_WITHIN
 from instances.core.selectors import all_terms_of, bids_of
 from instances.models import Instance, SpotBid, Term
 from instances.states import InstanceState, TermState
-from marketplace.spot_market.selectors import Place, places_in_line
+from marketplace.spot_market.selectors import QueuePosition, queue_positions
 
 _CHARGES: Final = ("charge", "refund", "prepaid", "exit_fee")
 _OWN: Final = (INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
@@ -36,7 +36,7 @@ class NextStep:
 
 
 @dataclass(frozen=True)
-class Bill:
+class InstanceCost:
     """Costs and terms of one instance."""
 
     cost: Cost = field(default_factory=Cost)
@@ -45,7 +45,7 @@ class Bill:
     rate_micros: int = 0
     next_step: NextStep | None = None
     bid: SpotBid | None = None
-    place: Place | None = None
+    place: QueuePosition | None = None
 
     @property
     def waits(self) -> Term | None:
@@ -53,11 +53,11 @@ class Bill:
         return self.coming if self.term is None else None
 
 
-def bill_of(instance: Instance, now: datetime) -> Bill:
-    return bills_of([instance], now)[instance.pk]
+def cost_of(instance: Instance, now: datetime) -> InstanceCost:
+    return costs_of_instances([instance], now)[instance.pk]
 
 
-def bills_of(instances: Sequence[Instance], now: datetime) -> dict[UUID, Bill]:
+def costs_of_instances(instances: Sequence[Instance], now: datetime) -> dict[UUID, InstanceCost]:
     """Return the bills of all these instances with a few queries.
 
     Kinds of meters that none of them ever had are not queried.
@@ -65,11 +65,13 @@ def bills_of(instances: Sequence[Instance], now: datetime) -> dict[UUID, Bill]:
     terms = _terms(instances)
     costs = _costs(instances, terms, now)
     used = _used([each.pk for each in instances if each.billing_mode == TIERED and each.started_at], now)
-    found = {each.pk: _bill(each, costs[each.pk], terms.get(each.pk, ()), used.get(each.pk), now) for each in instances}
+    found = {
+        each.pk: _instance_cost(each, costs[each.pk], terms.get(each.pk, ()), used.get(each.pk), now) for each in instances
+    }
     bids = bids_of([each.pk for each in instances if each.billing_mode == SPOT])
     found |= {bid.pk: replace(found[bid.pk], bid=bid) for bid in bids}
     waiting = [each.pk for each in instances if each.state == InstanceState.WAITING and each.billing_mode != SPOT]
-    places = places_in_line(waiting) if waiting else {}
+    places = queue_positions(waiting) if waiting else {}
     return found | {key: replace(found[key], place=place) for key, place in places.items()}
 
 
@@ -94,15 +96,17 @@ def present_rate(instance: Instance, term: Term | None, used_us: int) -> int:
     return reached[-1] if reached and instance.billing_mode == TIERED else instance.rate_micros_per_hour
 
 
-def _bill(instance: Instance, cost: Cost, terms: Iterable[Term], use: tuple[int, datetime] | None, now: datetime) -> Bill:
+def _instance_cost(
+    instance: Instance, cost: Cost, terms: Iterable[Term], use: tuple[int, datetime] | None, now: datetime
+) -> InstanceCost:
     by_state = {term.state: term for term in terms}
     active, coming = by_state.get(TermState.ACTIVE), by_state.get(TermState.NEXT)
-    used_us = _still_counts(use, now)
+    used_us = _continuous_use_us(use, now)
     step = _next_step(instance, used_us, now) if instance.billing_mode == TIERED else None
-    return Bill(cost, active, coming, present_rate(instance, active or coming, used_us), step)
+    return InstanceCost(cost, active, coming, present_rate(instance, active or coming, used_us), step)
 
 
-def _still_counts(use: tuple[int, datetime] | None, now: datetime) -> int:
+def _continuous_use_us(use: tuple[int, datetime] | None, now: datetime) -> int:
     """Return the continuous use in microseconds, which a pause above CONTINUOUS_WITHIN resets to 0."""
     if use is None or now - use[1] > CONTINUOUS_WITHIN:
         return 0

@@ -57,8 +57,8 @@ def metering_findings() -> list[Finding]:
 
     Something may begin or end between the queries of one read.
     """
-    first = {(finding.code, finding.subject) for finding in _look()}
-    return [finding for finding in _look() if (finding.code, finding.subject) in first] if first else []
+    first = {(finding.code, finding.subject) for finding in _find()}
+    return [finding for finding in _find() if (finding.code, finding.subject) in first] if first else []
 
 
 def unmetered_instances() -> list[UUID]:
@@ -68,12 +68,12 @@ def unmetered_instances() -> list[UUID]:
     return sorted(set(running) - metered)
 
 
-def _look() -> Iterable[Finding]:
+def _find() -> Iterable[Finding]:
     for instance_id in unmetered_instances():
         yield Finding("I30", _METERED, f"instance {instance_id}", "it runs and is not charged")
     for term_id in _unmetered_terms():
         yield Finding("I30", _METERED, f"term {term_id}", "its instance runs, and the term is not charged")
-    yield from _ahead()
+    yield from _proven_too_far()
     yield from _charged_in_silence()
     yield from _orphans()
 
@@ -88,7 +88,7 @@ def _unmetered_terms() -> list[UUID]:
     return sorted(set(terms) - set(open_meters(source_kind=TERM_SOURCE)))
 
 
-def _ahead() -> Iterable[Finding]:
+def _proven_too_far() -> Iterable[Finding]:
     seen = Instance.objects.order_by().values_list("pk", "host__last_seen_at")
     reported = {INSTANCE_SOURCE: (dict(seen.exclude(state=InstanceState.GONE)), CLOCK_TOLERANCE)}
     terms = Term.objects.filter(state=TermState.ACTIVE).order_by().values_list("pk", "instance__host__last_seen_at")
@@ -96,7 +96,7 @@ def _ahead() -> Iterable[Finding]:
     for kind, (last_seen, tolerance) in reported.items():
         for source_id, meter in open_meters(source_kind=kind).items():
             at = last_seen.get(source_id)
-            if at is not None and meter.proves_something and meter.proven_until > at + tolerance:
+            if at is not None and meter.proves_any_time and meter.proven_until > at + tolerance:
                 detail = f"proven until {meter.proven_until}, its host was last heard of at {at}"
                 yield Finding("I31", _REPORTED, f"{kind} {source_id}", detail)
 

@@ -115,10 +115,10 @@ def open_disk(instance: Instance, *, at: datetime, payee_id: UUID) -> None:
 
 
 def close_disk(instance_id: UUID, *, at: datetime | None = None) -> None:
-    close_kept(DISK_SOURCE, instance_id, at=at)
+    close_clocked_meter(DISK_SOURCE, instance_id, at=at)
 
 
-def close_kept(source_kind: str, instance_id: UUID, *, at: datetime | None = None) -> None:
+def close_clocked_meter(source_kind: str, instance_id: UUID, *, at: datetime | None = None) -> None:
     """Close a meter that runs by the clock at `at` (default: now).
 
     Where its host's last report is too long ago, it is closed at that report.
@@ -135,11 +135,11 @@ def disk_tariff(micros_per_day: int) -> Tariff:
 # GPUs that a stopped instance keeps.
 
 
-def hold_for_keeping(instance: Instance) -> None:
+def hold_for_kept_gpus(instance: Instance) -> None:
     _hold(instance, HOLD_SOURCE, Tariff(instance.hold_micros_per_hour))
 
 
-def open_keeping(instance: Instance, *, at: datetime, payee_id: UUID) -> None:
+def open_kept_gpus(instance: Instance, *, at: datetime, payee_id: UUID) -> None:
     open_meter(
         source_kind=HOLD_SOURCE,
         source_id=instance.pk,
@@ -152,8 +152,8 @@ def open_keeping(instance: Instance, *, at: datetime, payee_id: UUID) -> None:
     )
 
 
-def close_keeping(instance_id: UUID, *, at: datetime | None = None) -> None:
-    close_kept(HOLD_SOURCE, instance_id, at=at)
+def close_kept_gpus(instance_id: UUID, *, at: datetime | None = None) -> None:
+    close_clocked_meter(HOLD_SOURCE, instance_id, at=at)
 
 
 def _hold(instance: Instance, source_kind: str, tariff: Tariff) -> None:

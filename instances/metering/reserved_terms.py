@@ -24,7 +24,7 @@ from instances.states import TERM_MACHINE, TermState
 from marketplace.pricing.prices import TERM_HOURS
 
 
-def agree_term(
+def create_term(
     *, instance: Instance, quote: Quote, list_unit_micros: int, auto_renew: bool = False, ahead: bool = False
 ) -> Term:
     """Store a term and take its money: all of it upfront, else hold the deposit and an hour.
@@ -60,7 +60,7 @@ def agree_term(
     return term
 
 
-def begin_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> None:
+def start_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> None:
     """Begin a term: from `at` on it is charged, whether the instance runs or not."""
     ends_at = at + timedelta(hours=TERM_HOURS[term.term])
     move(term, TermState.ACTIVE, machine=TERM_MACHINE, reason="begun", actor="system", starts_at=at, ends_at=ends_at)
@@ -123,7 +123,7 @@ def locked_with_wallets(instance_id: UUID) -> Instance:
     return any_instance(instance_id)
 
 
-def set_billing(instance: Instance, **fields: object) -> None:
+def update_locked_columns(instance: Instance, **fields: object) -> None:
     """Change columns other than the state, and raise StaleRow if the row has changed since it was read.
 
     The generation grows, so that whoever read the row before gets StaleRow in turn.

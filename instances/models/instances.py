@@ -167,7 +167,7 @@ class Instance(Scheduled, Rooted, Archived):
         return self.name
 
     @property
-    def is_let_go(self) -> bool:
+    def is_released_by_host(self) -> bool:
         """Return whether its container is proven stopped and its GPUs are free again."""
         return self.stopped_at is not None
 
@@ -180,7 +180,7 @@ class Instance(Scheduled, Rooted, Archived):
     def actions(self) -> list[str]:
         """Return the actions that its renter may request now."""
         verbs = [verb for verb, states in ACTIONS.items() if self.state in states]
-        waits = self.state == InstanceState.FAILED and not self.is_let_go
+        waits = self.state == InstanceState.FAILED and not self.is_released_by_host
         keeps = self.state == InstanceState.STOPPED and self.holds_gpus
         unlawful = {
             "start": waits,
@@ -190,7 +190,7 @@ class Instance(Scheduled, Rooted, Archived):
             "extend": self.billing_mode != "reserved",
             "clone": self.awaits_root,
             "migrate": self.awaits_root or self.holds_gpus or self.billing_mode not in ("hourly", "tiered"),
-            "keep": self.release_at is None or not self.is_let_go,
+            "keep": self.release_at is None or not self.is_released_by_host,
             "release": self.locked,
             "reimage": waits or self.locked,
             "stop": self.state == InstanceState.STOPPED and (not keeps or self.billing_mode == "reserved"),

@@ -48,7 +48,7 @@ GROUP BY i.id
 
 
 @dataclass(frozen=True)
-class Finding:
+class Problem:
     """A problem of an instance.
 
     One with `raises` false raises no alert, but keeps an open one open, since it is not over.
@@ -61,15 +61,15 @@ class Finding:
     key: str = ""
 
 
-def findings_of_use(now: datetime) -> list[Finding]:
+def findings_of_use(now: datetime) -> list[Problem]:
     """Return idle GPUs, nearly full memory and disks, and out-of-memory kills.
 
     It reads the newest samples in two queries.
     """
-    return [*_idle_ones(now), *_full_ones(now), *_full_volumes(now)]
+    return [*_idle_gpus(now), *_full_disks_and_memory(now), *_full_volumes(now)]
 
 
-def _idle_ones(now: datetime) -> list[Finding]:
+def _idle_gpus(now: datetime) -> list[Problem]:
     since = now - ALERT_IDLE_FOR
     enough = ALERT_IDLE_FOR / timedelta(minutes=1) * 0.8  # minutes with a report, since a silent host shows nothing
     with connection.cursor() as cursor:
@@ -79,17 +79,17 @@ def _idle_ones(now: datetime) -> list[Finding]:
     for instance_id, rate, most, minutes, lately in rows:
         facts = {"most_pct": round(most, 1), "rate_micros": rate, "minutes": int(ALERT_IDLE_FOR.total_seconds() // 60)}
         if most < ALERT_IDLE_BELOW_PCT and minutes >= enough:
-            found.append(Finding(instance_id, Alert.Kind.GPU_IDLE, facts))
+            found.append(Problem(instance_id, Alert.Kind.GPU_IDLE, facts))
         elif lately is None or lately < ALERT_BUSY_FROM_PCT:
-            found.append(Finding(instance_id, Alert.Kind.GPU_IDLE, facts, raises=False))
+            found.append(Problem(instance_id, Alert.Kind.GPU_IDLE, facts, raises=False))
     return found
 
 
-def _full_ones(now: datetime) -> list[Finding]:
+def _full_disks_and_memory(now: datetime) -> list[Problem]:
     with connection.cursor() as cursor:
         cursor.execute(_FULLNESS, {"since": now - ALERT_MEMORY_FOR - timedelta(seconds=30), "cpu_ram": CPU_RUN_RAM_MB})
         rows = cursor.fetchall()
-    found = _out_of_entries([row[0] for row in rows if row[2]], now)
+    found = _full_inodes([row[0] for row in rows if row[2]], now)
     for instance_id, started_at, disk_gb, ram_limit, disk, ram, first, last, kills in rows:
         if disk_gb:
             found += _fullness(instance_id, Alert.Kind.DISK_FULL, disk, disk_gb * _MIB, ALERT_DISK_PCT)
@@ -97,11 +97,11 @@ def _full_ones(now: datetime) -> list[Finding]:
             found += _fullness(instance_id, Alert.Kind.MEMORY_HIGH, ram, ram_limit, ALERT_MEMORY_PCT)
         if kills:
             facts = {"kills": kills, "run": started_at.isoformat(), "limit_mb": ram_limit}
-            found.append(Finding(instance_id, Alert.Kind.OUT_OF_MEMORY, facts))
+            found.append(Problem(instance_id, Alert.Kind.OUT_OF_MEMORY, facts))
     return found
 
 
-def _out_of_entries(instance_ids: Sequence[UUID], now: datetime) -> list[Finding]:
+def _full_inodes(instance_ids: Sequence[UUID], now: datetime) -> list[Problem]:
     """Find data disks that can hold hardly any more files, however many bytes are free."""
     found = []
     for instance_id, use in disk_uses(instance_ids).items():
@@ -110,7 +110,7 @@ def _out_of_entries(instance_ids: Sequence[UUID], now: datetime) -> list[Finding
     return found
 
 
-def _full_volumes(now: datetime) -> list[Finding]:
+def _full_volumes(now: datetime) -> list[Problem]:
     """Find attached volumes that are nearly full; `key` is the volume's id."""
     full = nearly_full_volumes(since=now - _DISKS_SEEN, percent=ALERT_DISK_PCT[1])
     alive = set(Instance.objects.filter(pk__in=[each.holder for each in full], state__in=ALIVE).values_list("pk", flat=True))
@@ -127,13 +127,13 @@ def _full_volumes(now: datetime) -> list[Finding]:
     return found
 
 
-def _fullness(instance_id: UUID, kind: str, used: float, limit: float, thresholds: tuple[float, float]) -> list[Finding]:
+def _fullness(instance_id: UUID, kind: str, used: float, limit: float, thresholds: tuple[float, float]) -> list[Problem]:
     percent = 100 * used / max(1, limit)
     raised_from, over_below = thresholds
     if percent < over_below:
         return []
     facts = {"percent": round(percent), "used_mb": round(used), "limit_mb": round(limit)}
-    return [Finding(instance_id, kind, facts, raises=percent >= raised_from)]
+    return [Problem(instance_id, kind, facts, raises=percent >= raised_from)]
 
 
 # Alerts.

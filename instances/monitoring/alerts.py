@@ -23,7 +23,7 @@ from instances.core.gpu_xid_errors import xid_of
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import HOST, RENTER, SYSTEM, record_event, touch_renter
 from instances.models import Alert, AlertMute, Instance
-from instances.monitoring.alert_selectors import ALIVE, Finding, alert_of, findings_of_use, holders_of, open_alerts
+from instances.monitoring.alert_selectors import ALIVE, Problem, alert_of, findings_of_use, holders_of, open_alerts
 from instances.states import FaultOf, InstanceState
 from marketplace.hosts.incidents import open_incident
 
@@ -43,14 +43,14 @@ class GpuEventRow:
     count: int = 1
 
 
-def follow_alerts(*, now: datetime) -> int:
+def update_alerts(*, now: datetime) -> int:
     """Raise alerts from the newest usage, update and close open ones; return how many were raised."""
     findings = findings_of_use(now)
     still = {(one.instance_id, one.kind, one.key) for one in findings}
     for alert in open_alerts(_MEASURED):
         if alert.instance.state not in ALIVE:
             _end(alert, _ENDED, now)
-        elif (alert.instance_id, alert.kind, alert.key) not in still and _is_seen(alert, now):
+        elif (alert.instance_id, alert.kind, alert.key) not in still and _host_has_reported(alert, now):
             _end(alert, _OVER, now)
     for alert in open_alerts(_HAPPENED):
         gone = alert.instance.state == InstanceState.GONE
@@ -60,23 +60,23 @@ def follow_alerts(*, now: datetime) -> int:
         lasts = alert.kind == Alert.Kind.DATA_LOST and alert.instance.state != InstanceState.GONE
         if not lasts and alert.instance.state not in ALIVE:
             _end(alert, _ENDED, now)
-    return sum(_take(one, now) for one in findings if one.raises)
+    return sum(_raise_in_transaction(one, now) for one in findings if one.raises)
 
 
-def note_out_of_memory(instance: Instance, *, now: datetime) -> None:
+def raise_out_of_memory(instance: Instance, *, now: datetime) -> None:
     """Raise an alert because the instance's main program was killed for lack of memory.
 
     Call it inside the use case that marks the instance as failed.
     """
-    _raise(instance, Finding(instance.pk, Alert.Kind.OUT_OF_MEMORY, {"limit_mb": instance.ram_mb, "whole": True}), now)
+    _raise(instance, Problem(instance.pk, Alert.Kind.OUT_OF_MEMORY, {"limit_mb": instance.ram_mb, "whole": True}), now)
 
 
 def raise_by_report(instance: Instance, kind: str, facts: Mapping[str, Any], *, now: datetime, key: str = "") -> None:
     """Raise an alert for a problem that the host reports of itself; inside the use case that records it."""
-    _raise(instance, Finding(instance.pk, kind, dict(facts), key=key), now, fault_of=FaultOf.HOST)
+    _raise(instance, Problem(instance.pk, kind, dict(facts), key=key), now, fault_of=FaultOf.HOST)
 
 
-def end_by_report(instance: Instance, kind: str, *, now: datetime, key: str = "") -> None:
+def close_by_report(instance: Instance, kind: str, *, now: datetime, key: str = "") -> None:
     """Close an alert whose problem the host reports as solved."""
     for alert in open_alerts((kind,)):
         if (alert.instance_id, alert.key) == (instance.pk, key):
@@ -93,7 +93,7 @@ def record_gpu_events(*, host_id: UUID, rows: Sequence[GpuEventRow], at: datetim
         xid = xid_of(row.xid)
         facts = {"xid": row.xid, "gpu": row.uuid, "count": row.count}
         for instance in holders_of(host_id, row.uuid):
-            found = Finding(instance.pk, Alert.Kind.GPU_FAULT, facts, key=f"{row.xid}:{row.uuid}"[:80])
+            found = Problem(instance.pk, Alert.Kind.GPU_FAULT, facts, key=f"{row.xid}:{row.uuid}"[:80])
             with use_case():
                 raised += _raise(instance, found, at, fault_of=xid.fault_of)
         if xid.fault_of == FaultOf.HOST:
@@ -143,21 +143,21 @@ def alert_payload(alert: Alert) -> dict[str, Any]:
     }
 
 
-def _take(finding: Finding, now: datetime) -> bool:
+def _raise_in_transaction(finding: Problem, now: datetime) -> bool:
     with use_case():
         return _raise(any_instance(finding.instance_id), finding, now)
 
 
-def _raise(instance: Instance, finding: Finding, now: datetime, *, fault_of: str = "") -> bool:
+def _raise(instance: Instance, finding: Problem, now: datetime, *, fault_of: str = "") -> bool:
     """Raise a new alert and return True, or update the open one.
 
     Returns False for an open or muted one.
     """
     last = Alert.objects.filter(instance=instance, kind=finding.kind, key=finding.key).order_by("-raised_at").first()
     if last is not None and last.resolved_at is None:
-        _look_again(last, finding.facts, now)
+        _update_open(last, finding.facts, now)
         return False
-    if last is not None and _is_known(instance, last, finding, now):
+    if last is not None and _was_reported(instance, last, finding, now):
         return False
     if AlertMute.objects.filter(instance=instance, kind=finding.kind).exists():
         return False
@@ -183,7 +183,7 @@ def _raise(instance: Instance, finding: Finding, now: datetime, *, fault_of: str
     return True
 
 
-def _is_known(instance: Instance, last: Alert, finding: Finding, now: datetime) -> bool:
+def _was_reported(instance: Instance, last: Alert, finding: Problem, now: datetime) -> bool:
     """Return whether the finding was reported already.
 
     These are kills counted before, and alerts that the renter has closed in this run within a day.
@@ -196,7 +196,7 @@ def _is_known(instance: Instance, last: Alert, finding: Finding, now: datetime) 
     return set_aside and this_run and finding.kind in _MEASURED
 
 
-def _look_again(alert: Alert, facts: Mapping[str, Any], now: datetime) -> None:
+def _update_open(alert: Alert, facts: Mapping[str, Any], now: datetime) -> None:
     """Update an open alert.
 
     Repeated GPU errors are counted here; kills are counted by the host, so the same number is nothing new.
@@ -209,7 +209,7 @@ def _look_again(alert: Alert, facts: Mapping[str, Any], now: datetime) -> None:
     Alert.objects.filter(pk=alert.pk, resolved_at=None).update(facts=news, seen_at=now)
 
 
-def _is_seen(alert: Alert, now: datetime) -> bool:
+def _host_has_reported(alert: Alert, now: datetime) -> bool:
     """Return whether the host has reported lately; silence closes no alert."""
     seen_at = alert.instance.host.last_seen_at
     return seen_at is not None and now - seen_at < ALERT_SILENT_AFTER

@@ -12,9 +12,9 @@ from instances.core.selectors import any_instance
 from instances.metering.meters import close_disk
 from instances.metering.reserved_terms import locked_with_wallets
 from instances.models import Alert, Instance
-from instances.monitoring.alerts import end_by_report, raise_by_report
+from instances.monitoring.alerts import close_by_report, raise_by_report
 from marketplace.hosts.incidents import close_incident, open_incident
-from storage.volumes.lost import find_volume, lose_volume
+from storage.volumes.lost import mark_volume_found, mark_volume_lost
 from storage.volumes.selectors import attachments_of, holders_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _TROUBLE: Final[Mapping[str, str]] = {
 }
 
 
-def note_lost_data(instance: Instance, *, code: str, detail: Message | None, at: datetime) -> None:
+def record_lost_data(instance: Instance, *, code: str, detail: Message | None, at: datetime) -> None:
     """Open an incident for data that the host does not find at a start.
 
     The meter of a lost data disk or volume is closed. Call it after the change to `failed`, in its transaction, with
@@ -44,11 +44,11 @@ def note_lost_data(instance: Instance, *, code: str, detail: Message | None, at:
         close_disk(instance.pk, at=at)
         Instance.objects.filter(pk=instance.pk).update(data_disk_lost_at=at)
     if code == VOLUME:
-        for volume in _meant(instance, why):
-            lose_volume(volume.pk, detail=why, at=at)
+        for volume in _missing_volumes(instance, why):
+            mark_volume_lost(volume.pk, detail=why, at=at)
 
 
-def found_disk(instance: Instance) -> dict[str, Any]:
+def found_disk_fields(instance: Instance) -> dict[str, Any]:
     """Return the columns of an instance that runs with its data disk; close incidents about lost data.
 
     What runs has mounted all its disks, so what was lost is back; the sweeps of disks and storage open its meters
@@ -59,14 +59,14 @@ def found_disk(instance: Instance) -> dict[str, Any]:
     if close_incident(kind=VOLUME, subject=public_id("inst", instance.pk), closed_by="runs again"):
         for row in attachments_of([instance.pk]):
             if row.volume is not None:
-                find_volume(row.volume.pk)
+                mark_volume_found(row.volume.pk)
     return {"data_disk_made": instance.data_disk_gb > 0, "data_disk_lost_at": None}
 
 
 # Reports about mounted disks; call them inside a use case.
 
 
-def lose_disk(instance_id: UUID, trouble: str, at: datetime) -> None:
+def mark_disk_lost(instance_id: UUID, trouble: str, at: datetime) -> None:
     """Close the meter of a damaged data disk, and alert its renter while the data can still be read."""
     instance = locked_with_wallets(instance_id)
     close_disk(instance_id, at=at)
@@ -77,31 +77,31 @@ def lose_disk(instance_id: UUID, trouble: str, at: datetime) -> None:
     raise_by_report(instance, Alert.Kind.DATA_LOST, {"trouble": trouble}, now=at)
 
 
-def find_disk(instance_id: UUID, at: datetime) -> None:
+def mark_disk_found(instance_id: UUID, at: datetime) -> None:
     """Mark a data disk as found; the sweep of disks opens its meter again."""
     instance = any_instance(instance_id)
     Instance.objects.filter(pk=instance_id).update(data_disk_lost_at=None)
     close_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), closed_by="found again")
-    end_by_report(instance, Alert.Kind.DATA_LOST, now=at)
+    close_by_report(instance, Alert.Kind.DATA_LOST, now=at)
 
 
-def lose_volume_of(volume_id: UUID, trouble: str, at: datetime) -> None:
+def mark_attached_volume_lost(volume_id: UUID, trouble: str, at: datetime) -> None:
     """Mark a volume as lost, and alert the renter of the instance that it is attached to."""
-    volume = lose_volume(volume_id, detail=_TROUBLE[trouble].format(what="the volume"), at=at)
+    volume = mark_volume_lost(volume_id, detail=_TROUBLE[trouble].format(what="the volume"), at=at)
     holder = holders_of([volume_id]).get(volume_id)
     if holder is not None:
         facts = {"trouble": trouble, "volume": volume.name}
         raise_by_report(any_instance(holder), Alert.Kind.DATA_LOST, facts, now=at, key=volume_id.hex)
 
 
-def find_volume_of(volume_id: UUID, at: datetime) -> None:
-    find_volume(volume_id)
+def mark_attached_volume_found(volume_id: UUID, at: datetime) -> None:
+    mark_volume_found(volume_id)
     holder = holders_of([volume_id]).get(volume_id)
     if holder is not None:
-        end_by_report(any_instance(holder), Alert.Kind.DATA_LOST, now=at, key=volume_id.hex)
+        close_by_report(any_instance(holder), Alert.Kind.DATA_LOST, now=at, key=volume_id.hex)
 
 
-def _meant(instance: Instance, detail: str) -> "list[Volume]":
+def _missing_volumes(instance: Instance, detail: str) -> "list[Volume]":
     """Return the volumes that the host does not find.
 
     It is the only one, or those that the agent's sentence names.

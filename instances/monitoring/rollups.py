@@ -36,7 +36,7 @@ WHERE grain = %(finer)s AND at < %(until)s
   AND at >= COALESCE((SELECT max(at) FROM instances_instanceusage WHERE grain = %(grain)s), '-infinity')
 GROUP BY 1, 3
 """  # noqa: S608  (constants alone)
-_AGAIN = " ON CONFLICT (instance_id, grain, at) DO UPDATE SET " + ", ".join(
+_UPSERT = " ON CONFLICT (instance_id, grain, at) DO UPDATE SET " + ", ".join(
     f"{name} = EXCLUDED.{name}" for name in _COLUMNS.split(", ")
 )
 _ONE_AT_A_TIME = 5_318_008
@@ -52,15 +52,15 @@ def roll_up_use(*, now: datetime) -> int:
         row = cursor.fetchone()
         if row is None or not row[0]:
             return 0
-        cursor.execute(_FROM_SAMPLES + _AGAIN, {"until": now})
+        cursor.execute(_FROM_SAMPLES + _UPSERT, {"until": now})
         written = int(cursor.rowcount)
         for finer, grain in (("minute", "hour"), ("hour", "day")):
-            cursor.execute(_FROM_FINER + _AGAIN, {"finer": finer, "grain": grain, "until": now})
+            cursor.execute(_FROM_FINER + _UPSERT, {"finer": finer, "grain": grain, "until": now})
             written += cursor.rowcount
         return written
 
 
-def drop_old_samples(*, now: datetime) -> int:
+def delete_old_samples(*, now: datetime) -> int:
     """Delete rows older than the retention of their resolution, and return their number.
 
     They were rolled up long before, since each retention is longer than any lag.

@@ -55,7 +55,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Source:
+class UsageSource:
     """Rows of one resolution: their distance, and how long they are kept."""
 
     name: str
@@ -64,11 +64,11 @@ class Source:
 
 
 SOURCES: Final = (
-    Source("second", 1, TRACES_KEPT),
-    Source("sample", REPORTS_EVERY_S, SAMPLES_KEPT),
-    Source("minute", 60, MINUTES_KEPT),
-    Source("hour", 3600, HOURS_KEPT),
-    Source("day", 86_400, DAYS_KEPT),
+    UsageSource("second", 1, TRACES_KEPT),
+    UsageSource("sample", REPORTS_EVERY_S, SAMPLES_KEPT),
+    UsageSource("minute", 60, MINUTES_KEPT),
+    UsageSource("hour", 3600, HOURS_KEPT),
+    UsageSource("day", 86_400, DAYS_KEPT),
 )
 
 
@@ -87,7 +87,7 @@ def metrics_of(instance: Instance, *, since: datetime, until: datetime, step_s: 
         return [Sample(*row) for row in cursor.fetchall()]
 
 
-def source_for(*, since: datetime, until: datetime, step_s: int) -> Source:
+def source_for(*, since: datetime, until: datetime, step_s: int) -> UsageSource:
     """Return the coarsest source that is fine enough and reaches back far enough, else the finest."""
     reaching = [one for one in SOURCES if since >= until - one.kept]
     fitting = [one for one in reaching if one.step_s <= step_s]

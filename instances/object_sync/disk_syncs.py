@@ -17,12 +17,12 @@ from instances.core.event_messages import SyncDown, SyncUp, failure_of
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import HOST, RENTER, record_event, touch_renter
 from instances.models import Instance
-from instances.retention.archive import follow_archive
+from instances.retention.archive import apply_archive_result
 from instances.states import InstanceState
-from instances.volumes.attach import check_not_restored
+from instances.volumes.attach import check_not_restoring
 from storage.object_sync import syncs
 from storage.object_sync.selectors import connection_of
-from storage.object_sync.syncs import Disk, Origin, Wish
+from storage.object_sync.syncs import Disk, Origin, SyncRequest
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncState
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 _HAS_A_DISK: Final = (InstanceState.RUNNING, InstanceState.STOPPED, InstanceState.FAILED)
 
 
-def sync_disk(*, renter: User, instance_id: UUID, connection_id: UUID, wish: Wish, origin: Origin | None = None) -> "Sync":
+def sync_disk(
+    *, renter: User, instance_id: UUID, connection_id: UUID, wish: SyncRequest, origin: Origin | None = None
+) -> "Sync":
     """Start a sync of an instance's data disk.
 
     Raises NotFound, UnlawfulMove, InvalidInput, ConnectionReadOnly or VolumeBusy.
@@ -50,20 +52,20 @@ def disk_of(instance: Instance) -> Disk:
     return Disk(SnapshotSource.DISK, instance.pk, instance.name, instance.host_id, instance.data_disk_gb)
 
 
-def conclude_sync(operation: "Operation") -> None:
+def apply_sync_result(operation: "Operation") -> None:
     """Apply a sync's result: its row, webhooks, and the instance's events.
 
     Call it in the transaction that marks the operation as concluded.
     """
-    sync = syncs.conclude_sync(operation)
+    sync = syncs.apply_sync_result(operation)
     if sync is None:
         return
-    _tell_programs(sync)
+    _emit_webhook(sync)
     if sync.subject_kind != SnapshotSource.DISK:
         return
     instance = any_instance(sync.subject_id)
     if sync.cause == SyncCause.ARCHIVE:
-        follow_archive(instance, sync)
+        apply_archive_result(instance, sync)
     elif sync.state == SyncState.FAILED:
         record_event(instance, kind="sync_failed", actor=HOST, detail=failure_of(sync))
     else:
@@ -71,9 +73,9 @@ def conclude_sync(operation: "Operation") -> None:
     touch_renter(instance)
 
 
-def tell_of_failure(sync: "Sync") -> None:
+def record_sync_failure(sync: "Sync") -> None:
     """Emit webhook and event of a scheduled sync that could not be started."""
-    _tell_programs(sync)
+    _emit_webhook(sync)
     if sync.subject_kind == SnapshotSource.DISK:
         instance = any_instance(sync.subject_id)
         record_event(instance, kind="sync_failed", actor=HOST, detail=failure_of(sync))
@@ -93,11 +95,11 @@ def _locked(renter: User, instance_id: UUID) -> Instance:
             state=instance.state,
             actions=instance.actions,
         )
-    check_not_restored(instance)
+    check_not_restoring(instance)
     return instance
 
 
-def _tell_programs(sync: "Sync") -> None:
+def _emit_webhook(sync: "Sync") -> None:
     prefix = "vol" if sync.subject_kind == SnapshotSource.VOLUME else "inst"
     done = sync.state == SyncState.DONE
     failure = None if done else told_failure(sync)

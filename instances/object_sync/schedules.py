@@ -16,12 +16,19 @@ from instances.constants import SCHEDULE_TRIED
 from instances.core.money_messages import refusal
 from instances.core.selectors import instance_of
 from instances.models import Instance
-from instances.object_sync.disk_syncs import disk_of, sync_disk, tell_of_failure
+from instances.object_sync.disk_syncs import disk_of, record_sync_failure, sync_disk
 from instances.schedules.recurrence import Entry, is_zone, next_after
 from storage.errors import VolumeBusy
-from storage.object_sync.schedules import Round, advance, delete_schedule, drop_schedules, insert_schedule, take_due
+from storage.object_sync.schedules import (
+    Recurrence,
+    advance,
+    delete_schedule,
+    delete_schedules_of,
+    insert_schedule,
+    lock_due_schedule,
+)
 from storage.object_sync.selectors import schedules_due
-from storage.object_sync.syncs import Disk, Origin, Wish, sync_volume, write_down_failure
+from storage.object_sync.syncs import Disk, Origin, SyncRequest, record_failed_sync, sync_volume
 from storage.states import SnapshotSource, SyncCause
 from storage.volumes.selectors import volume_of
 
@@ -35,7 +42,7 @@ _PASSING: Final = (UnlawfulMove, VolumeBusy)
 
 
 @dataclass(frozen=True)
-class Rhythm:
+class SyncRecurrence:
     """Recurrence: every so many hours, or at `at` of `days` (0 is Monday) in a time zone."""
 
     every_hours: int | None = None
@@ -55,15 +62,15 @@ class Rhythm:
             raise wrong_field("time_zone", _("Enter a time zone, such as Europe/Berlin or Asia/Shanghai."))
 
     @property
-    def round(self) -> Round:
+    def round(self) -> Recurrence:
         """Return the recurrence as `storage` stores it."""
         if self.every_hours is not None or self.at is None:
-            return Round(self.every_hours, (), "", "")
-        return Round(None, tuple(sorted(set(self.days))), f"{self.at:%H:%M}", self.time_zone)
+            return Recurrence(self.every_hours, (), "", "")
+        return Recurrence(None, tuple(sorted(set(self.days))), f"{self.at:%H:%M}", self.time_zone)
 
 
 def add_schedule(
-    *, owner: User, subject_kind: str, subject_id: UUID, connection_id: UUID, wish: Wish, rhythm: Rhythm
+    *, owner: User, subject_kind: str, subject_id: UUID, connection_id: UUID, wish: SyncRequest, rhythm: SyncRecurrence
 ) -> "SyncSchedule":
     """Add a schedule of syncs.
 
@@ -81,7 +88,7 @@ def add_schedule(
         )
 
 
-def begin_or_schedule(*, owner: User, order: dict[str, Any], rhythm: Rhythm | None) -> None:
+def start_or_schedule(*, owner: User, order: dict[str, Any], rhythm: SyncRecurrence | None) -> None:
     """Start a sync, or add a schedule where a recurrence is given.
 
     Raises what `sync_volume`, `sync_disk` and `add_schedule` raise.
@@ -102,15 +109,15 @@ def remove_schedule(*, owner: User, schedule_id: UUID) -> None:
         delete_schedule(owner=owner, schedule_id=schedule_id)
 
 
-def follow_schedules(*, now: datetime) -> int:
+def start_due_syncs(*, now: datetime) -> int:
     """Start the syncs that are due and return how many schedules were handled.
 
     A sync that cannot be started is recorded as failed, and the schedule goes on to its next time.
     """
-    return sum(_try_follow(schedule_id, now) for schedule_id in schedules_due(now))
+    return sum(_start_isolated(schedule_id, now) for schedule_id in schedules_due(now))
 
 
-def next_run(rhythm: Rhythm, after: datetime) -> datetime:
+def next_run(rhythm: SyncRecurrence, after: datetime) -> datetime:
     if rhythm.every_hours is not None:
         return after + timedelta(hours=rhythm.every_hours)
     assert rhythm.at is not None  # checked
@@ -119,30 +126,30 @@ def next_run(rhythm: Rhythm, after: datetime) -> datetime:
     return coming.at
 
 
-def rhythm_of(schedule: "SyncSchedule") -> Rhythm:
+def rhythm_of(schedule: "SyncSchedule") -> SyncRecurrence:
     at = time.fromisoformat(schedule.at) if schedule.at else None
-    return Rhythm(schedule.every_hours, tuple(schedule.days), at, schedule.time_zone)
+    return SyncRecurrence(schedule.every_hours, tuple(schedule.days), at, schedule.time_zone)
 
 
-def _try_follow(schedule_id: UUID, now: datetime) -> bool:
+def _start_isolated(schedule_id: UUID, now: datetime) -> bool:
     """Start a due sync and set the next time in one transaction.
 
     So no sync is started twice, and none is lost when a worker dies.
     """
     try:
         with joining():
-            _follow(take_due(schedule_id=schedule_id, now=now), now)
+            _start_sync(lock_due_schedule(schedule_id=schedule_id, now=now), now)
     except StaleRow:
         return False
     except DomainError as error:
-        return _give_up(schedule_id, now, error)
+        return _record_failure(schedule_id, now, error)
     except Exception:  # one broken row must not stop those behind it
         logger.exception("the sync schedule %s was passed over", schedule_id)
         return False
     return True
 
 
-def _follow(schedule: "SyncSchedule", now: datetime) -> None:
+def _start_sync(schedule: "SyncSchedule", now: datetime) -> None:
     wish, origin = _wish(schedule), Origin(SyncCause.SCHEDULE, schedule)
     _advance(schedule, now)
     if schedule.subject_kind == SnapshotSource.VOLUME:
@@ -163,14 +170,14 @@ def _follow(schedule: "SyncSchedule", now: datetime) -> None:
         )
 
 
-def _give_up(schedule_id: UUID, now: datetime, error: DomainError) -> bool:
+def _record_failure(schedule_id: UUID, now: datetime, error: DomainError) -> bool:
     """Record why a sync could not be started.
 
     Temporary causes are retried for SCHEDULE_TRIED first. The schedules of a disk that is gone are deleted.
     """
     with use_case():
         try:
-            schedule = take_due(schedule_id=schedule_id, now=now)
+            schedule = lock_due_schedule(schedule_id=schedule_id, now=now)
         except StaleRow:
             return False
         if isinstance(error, _PASSING) and now - schedule.next_at < SCHEDULE_TRIED:
@@ -178,10 +185,10 @@ def _give_up(schedule_id: UUID, now: datetime, error: DomainError) -> bool:
         try:
             disk = _disk(schedule.owner, schedule.subject_kind, schedule.subject_id)
         except DomainError:
-            drop_schedules(subject=schedule.subject_id)
+            delete_schedules_of(subject=schedule.subject_id)
             return True
         _advance(schedule, now)
-        failed = write_down_failure(
+        failed = record_failed_sync(
             owner_id=schedule.owner_id,
             connection=schedule.connection,
             disk=disk,
@@ -190,7 +197,7 @@ def _give_up(schedule_id: UUID, now: datetime, error: DomainError) -> bool:
             code=error.code,
             detail=refusal(error),
         )
-        tell_of_failure(failed)
+        record_sync_failure(failed)
     return True
 
 
@@ -198,8 +205,8 @@ def _advance(schedule: "SyncSchedule", now: datetime) -> None:
     advance(schedule, next_at=next_run(rhythm_of(schedule), now))
 
 
-def _wish(schedule: "SyncSchedule") -> Wish:
-    return Wish(schedule.direction, schedule.path, schedule.folder, schedule.delete_extra)
+def _wish(schedule: "SyncSchedule") -> SyncRequest:
+    return SyncRequest(schedule.direction, schedule.path, schedule.folder, schedule.delete_extra)
 
 
 def _disk(owner: User, kind: str, subject_id: UUID) -> Disk:

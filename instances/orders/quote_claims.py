@@ -15,7 +15,7 @@ from common.money import format_money
 from instances.core.selectors import quote_of, whole_quotes
 from instances.errors import QuoteExpired, QuoteMismatch, QuoteUsed
 from instances.models import Quote
-from instances.orders.quotes import quote_again, quote_signature
+from instances.orders.quotes import quote_signature, renew_quote
 from marketplace.errors import OfferClosed
 
 _NOT_OF_A_QUOTE = ("max_total_micros", "signature")
@@ -102,7 +102,7 @@ def quote_for_order(*, renter: User, quote_id: UUID, expected: Expected) -> Quot
     """Return a new quote for what was ordered, or None where it cannot be made."""
     try:
         changes = _completed(quote_of(renter, quote_id), expected)
-        return quote_again(renter=renter, quote_id=quote_id, **changes)
+        return renew_quote(renter=renter, quote_id=quote_id, **changes)
     except DomainError:
         return None
 

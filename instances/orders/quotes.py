@@ -36,13 +36,13 @@ from storage.images.selectors import find_image
 if TYPE_CHECKING:
     from storage.models import Image
 
-__all__ = ["HOURLY", "Wish", "create_quote", "draft_quote", "plan_of", "quote_again"]
+__all__ = ["HOURLY", "QuoteRequest", "create_quote", "draft_quote", "plan_of", "renew_quote"]
 
 _PAYMENTS: Final = (UPFRONT, NO_UPFRONT)
 
 
 @dataclass(frozen=True)
-class Wish:
+class QuoteRequest:
     """Billing mode with its options, and how many hours the projection covers."""
 
     billing_mode: str
@@ -74,7 +74,7 @@ def create_quote(
     offer, chosen = offer_view(offer_id), find_image(image, renter)
     payment = payment or (UPFRONT if billing_mode == RESERVED else "")
     hours = hours if hours is not None else TERM_HOURS.get(term, 1)
-    wish = Wish(billing_mode, term, payment, max_price_micros, hours)
+    wish = QuoteRequest(billing_mode, term, payment, max_price_micros, hours)
     plan = plan_of(offer, wish)
     if billing_mode == SPOT:
         check_bidder(renter_id=renter.pk, host_owner_id=offer.owner_id)
@@ -86,7 +86,7 @@ def create_quote(
     return quote
 
 
-def quote_again(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
+def renew_quote(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
     """Create a quote like an earlier one, with changes, at the present price."""
     old = quote_of(renter, quote_id)
     wishes: dict[str, object] = {
@@ -116,7 +116,7 @@ def check_offer(
     _check_open(offer, gpu_count, billing_mode)
 
 
-def plan_of(offer: OfferView, wish: Wish) -> Plan:
+def plan_of(offer: OfferView, wish: QuoteRequest) -> Plan:
     """Return the offer's price plan in the requested mode, or raise InvalidInput.
 
     An option that belongs to another mode is refused, never ignored.
@@ -128,7 +128,7 @@ def plan_of(offer: OfferView, wish: Wish) -> Plan:
             _("This offer doesn't have the billing mode %(mode)s. Choose from: %(sold)s.")
             % {"mode": wish.billing_mode, "sold": sold},
         )
-    _check_strays(wish)
+    _check_options_of_other_modes(wish)
     if wish.billing_mode == RESERVED:
         _check_term(offer, wish)
     plan = offer_plan(offer, wish.billing_mode, term=wish.term, payment=wish.payment)
@@ -145,14 +145,14 @@ def _any_term(offer: OfferView) -> str:
     return next(iter(offer.reserved_discounts), "")
 
 
-def _check_strays(wish: Wish) -> None:
+def _check_options_of_other_modes(wish: QuoteRequest) -> None:
     if wish.billing_mode != RESERVED and (wish.term or wish.payment):
         raise wrong_field("term" if wish.term else "payment", _("Term and payment apply only to reserved billing."))
     if wish.billing_mode != SPOT and wish.max_price_micros is not None:
         raise wrong_field("max_price", _("A max price applies only to spot."))
 
 
-def _check_term(offer: OfferView, wish: Wish) -> None:
+def _check_term(offer: OfferView, wish: QuoteRequest) -> None:
     if wish.term not in offer.reserved_discounts:
         raise wrong_field(
             "term", _("This offer has these terms: %(terms)s.") % {"terms": ", ".join(offer.reserved_discounts)}
@@ -214,7 +214,7 @@ def _check_open(offer: OfferView, gpu_count: int, mode: str) -> None:
 # Prices.
 
 
-def draft_quote(offer: OfferView, wish: Wish, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
+def draft_quote(offer: OfferView, wish: QuoteRequest, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
     now: datetime = clock.now()
     use = estimate(plan, Work(Fraction(wish.hours), gpu_count))
     disk = disk_line(offer, data_disk_gb=data_disk_gb, hours=Fraction(wish.hours))

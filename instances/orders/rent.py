@@ -16,7 +16,7 @@ from billing.ledger.order_log import record_order
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED, UPFRONT
 from common import clock
-from common.db.prepared import insert, together
+from common.db.prepared import batched_writes, insert
 from common.db.transactions import use_case
 from common.ids import new_uuid
 from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
@@ -24,13 +24,13 @@ from instances.core.endpoints import check_ports, container_ports
 from instances.core.host_ports import take_ports
 from instances.core.transitions import RENTER, touch_renter, touch_to_run
 from instances.metering.meters import hold_for_disk, hold_for_use, open_disk
-from instances.metering.reserved_terms import agree_term
+from instances.metering.reserved_terms import create_term
 from instances.models import Instance, InstanceEvent, Quote
 from instances.orders.quote_claims import ANYTHING, Expected, check_match, claim_quote
 from instances.spot.spot_orders import lease_or_wait
 from instances.states import InstanceState
-from instances.volumes.attach import mount_ordered
-from instances.volumes.transfers import check_can_wait, volumes_to_bring
+from instances.volumes.attach import attach_for_rent
+from instances.volumes.transfers import check_can_wait, volumes_to_move
 from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.leasing.lease import LeasedGpus
 from marketplace.pricing.prices import discounted, disk_micros_per_hour
@@ -70,14 +70,14 @@ def rent_instance(
         instance.ssh_keys = [key.public_key for key in keys]
         instance.all_keys = ssh_key_ids is None
         _set_money_aside(instance, quote, auto_renew=auto_renew)
-        coming = volumes_to_bring(renter_id=renter.pk, host_id=instance.host_id, volume_ids=volume_ids)
-        _take_gpus(instance, lease_or_wait(quote=quote, instance_id=instance.pk), coming)
+        coming = volumes_to_move(renter_id=renter.pk, host_id=instance.host_id, volume_ids=volume_ids)
+        _assign_gpus(instance, lease_or_wait(quote=quote, instance_id=instance.pk), coming)
         instance.ports = _ports(quote, instance.pk, check_ports(extra_ports, container_ports(quote.image)))
-        with together():
+        with batched_writes():
             insert(instance)
             insert(InstanceEvent(instance=instance, kind="rented", to_state=instance.state, actor=RENTER))
             _record(instance, quote)
-        mount_ordered(instance, volume_ids=volume_ids, data_sets=data_sets, coming=coming)
+        attach_for_rent(instance, volume_ids=volume_ids, data_sets=data_sets, coming=coming)
         if instance.state != InstanceState.REQUESTED:
             touch_renter(instance)
         else:
@@ -127,13 +127,13 @@ def draft_instance(quote: Quote) -> Instance:
 def _set_money_aside(instance: Instance, quote: Quote, *, auto_renew: bool) -> None:
     if quote.billing_mode == RESERVED:
         lock_parties(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
-        agree_term(instance=instance, quote=quote, list_unit_micros=quote.offer.price_micros, auto_renew=auto_renew)
+        create_term(instance=instance, quote=quote, list_unit_micros=quote.offer.price_micros, auto_renew=auto_renew)
     else:
         hold_for_use(instance)
     hold_for_disk(instance)
 
 
-def _take_gpus(instance: Instance, leased: LeasedGpus | None, coming: Sequence["Volume"]) -> None:
+def _assign_gpus(instance: Instance, leased: LeasedGpus | None, coming: Sequence["Volume"]) -> None:
     """Store the leased GPUs, or let the instance wait for GPUs or for volumes to come.
 
     While it waits, its money is held and nothing is charged, not even the disk.

@@ -44,7 +44,7 @@ class TierIn:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EstimateRequest:
     """The calculator's input; money in units of the currency, discounts as shares of one."""
 
     unit_price: Decimal
@@ -63,11 +63,11 @@ class Asked:
     max_price: Decimal | None = None
 
 
-def work_of(asked: Asked) -> Work:
+def work_of(asked: EstimateRequest) -> Work:
     return Work(Fraction(asked.hours), asked.gpu_count, micros_of(asked.storage_total), Fraction(asked.peak_factor))
 
 
-def plan_of(asked: Asked, mode: str) -> Plan:
+def plan_of(asked: EstimateRequest, mode: str) -> Plan:
     """Return the plan of one mode.
 
     Raises InvalidInput for tiers that do not rise, and for a spot price outside of floor and maximum. The discount
@@ -87,7 +87,7 @@ def plan_of(asked: Asked, mode: str) -> Plan:
             return Plan(HOURLY, own)
 
 
-def _spot(asked: Asked, own: int) -> Plan:
+def _spot(asked: EstimateRequest, own: int) -> Plan:
     floor = 0 if asked.floor is None else micros_of(asked.floor)
     market = asked.spot_price
     if market is None and asked.modes:
@@ -165,7 +165,7 @@ class EstimateOut:
     break_even: Annotated[list[CrossingOut], "Earliest first; looked for through twice the longest term"]
 
 
-def answer(asked: Asked) -> EstimateOut:
+def estimate_response(asked: EstimateRequest) -> EstimateOut:
     """Return the response of `POST /estimates`."""
     work = work_of(asked)
     plans = {mode: plan_of(asked, mode) for mode in asked.modes}

@@ -67,7 +67,7 @@ class ModeFields(forms.Form):
         return MODE_HINTS
 
     @property
-    def mode_wishes(self) -> dict[str, Any]:
+    def mode_options(self) -> dict[str, Any]:
         """Return the options of the chosen mode as a quote takes them.
 
         Raises InvalidInput for a malformed price.

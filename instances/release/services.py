@@ -16,20 +16,20 @@ from common import clock
 from common.db.transactions import use_case
 from common.errors import StaleRow
 from common.messages import Message
-from instances.billing_mode.term_expiry import leave_terms
+from instances.billing_mode.term_expiry import end_terms_early
 from instances.constants import RETENTION
 from instances.core.event_messages import RetentionOver
 from instances.core.selectors import any_instance, instance_of
-from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, check_lock, move_instance, retry_stale, touch_host
+from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, change_state, check_lock, retry_stale, touch_host
 from instances.metering.meters import cap_use
 from instances.metering.reserved_terms import payee_of
 from instances.models import Instance
-from instances.retention.archive import give_up_archive
+from instances.retention.archive import record_missing_archive
 from instances.retention.selectors import is_archive_awaited, is_archive_wanted
 from instances.spot.bid_changes import leave_queue
 from instances.states import Desired, InstanceState
-from instances.volumes.attach import check_not_restored
-from storage.object_sync.syncs import end_syncs
+from instances.volumes.attach import check_not_restoring
+from storage.object_sync.syncs import cancel_syncs_of
 from storage.volumes.selectors import is_being_restored
 
 
@@ -44,7 +44,7 @@ def release_instance(*, renter: User, instance_id: UUID) -> Instance:
         instance = instance_of(renter, instance_id)
         check_lock(instance)
         if "release" in instance.actions:
-            check_not_restored(instance)
+            check_not_restoring(instance)
             _release(instance, kind="release_asked", actor=RENTER, detail=None)
         return instance
 
@@ -70,7 +70,7 @@ def expire_instance(*, instance_id: UUID) -> bool:
             if is_being_restored(instance_id) or is_archive_awaited(instance, clock.now()):
                 return False
             if is_archive_wanted(instance):
-                give_up_archive(instance)
+                record_missing_archive(instance)
             detail = RetentionOver(days=RETENTION.days)
             _release(instance, kind="retention_over", actor=SYSTEM, detail=detail)
     except StaleRow:
@@ -81,12 +81,12 @@ def expire_instance(*, instance_id: UUID) -> bool:
 def _release(instance: Instance, *, kind: str, actor: str, detail: Message | None) -> None:
     if instance.billing_mode == RESERVED:
         lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
-        leave_terms(instance, actor=actor)
-    end_syncs(subject=instance.pk)
+        end_terms_early(instance, actor=actor)
+    cancel_syncs_of(subject=instance.pk)
     cap_use(instance)
     _cap_storage(instance, clock.now())
     leave_queue(instance=instance)
-    move_instance(
+    change_state(
         instance,
         InstanceState.RELEASING,
         kind=kind,

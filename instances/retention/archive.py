@@ -27,7 +27,7 @@ from instances.states import ENDING, InstanceState
 from storage.errors import ConnectionReadOnly
 from storage.object_sync.connections import remove_connection
 from storage.object_sync.selectors import archive_failures, connection_of, last_archive
-from storage.object_sync.syncs import Disk, Origin, Wish, note_mail, start_sync
+from storage.object_sync.syncs import Disk, Origin, SyncRequest, request_mail, start_sync
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncMail, SyncState
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def set_archive_default(*, renter: User, connection_id: UUID | None) -> None:
             ArchiveDefault.objects.update_or_create(renter=renter, defaults={"connection": connection})
 
 
-def remove_place(*, owner: User, connection_id: UUID) -> None:
+def remove_archive_connection(*, owner: User, connection_id: UUID) -> None:
     """Delete a connection with its schedules.
 
     Instances that are gone no longer refer to it afterwards, since nobody could choose another one for them. Raises
@@ -79,29 +79,29 @@ def remove_place(*, owner: User, connection_id: UUID) -> None:
         remove_connection(owner=owner, connection_id=connection_id)
 
 
-def follow_archives(*, now: datetime) -> int:
+def order_archives(*, now: datetime) -> int:
     """Order the archives of data that is due for deletion; return how many were ordered."""
     return sum(_try_order(instance_id, now) for instance_id in data_due(now))
 
 
-def follow_archive(instance: Instance, sync: "Sync") -> None:
+def apply_archive_result(instance: Instance, sync: "Sync") -> None:
     """Record the end of an archive as event, webhook and mail.
 
     Call it inside the use case that applies the sync's result.
     """
     if sync.state == SyncState.DONE:
         Instance.objects.filter(pk=instance.pk).update(archived_at=sync.ended_at)
-        record_event(instance, kind="archived", actor=HOST, detail=Name(name=_place_words(sync)))
-        _tell(instance, "instance.archived", sync)
-        note_mail(sync, SyncMail.ARCHIVED)
+        record_event(instance, kind="archived", actor=HOST, detail=Name(name=_place_text(sync)))
+        _emit_webhook(instance, "instance.archived", sync)
+        request_mail(sync, SyncMail.ARCHIVED)
         return
     record_event(instance, kind="archive_failed", actor=HOST, detail=failure_of(sync))
-    _tell(instance, "instance.archive_failed", sync)
+    _emit_webhook(instance, "instance.archive_failed", sync)
     if _is_first_failure(instance):
-        note_mail(sync, SyncMail.FAILED)
+        request_mail(sync, SyncMail.FAILED)
 
 
-def give_up_archive(instance: Instance) -> None:
+def record_missing_archive(instance: Instance) -> None:
     """Record that data is deleted without an archive, since the time for retries is over.
 
     Call it inside the use case that deletes the data.
@@ -111,8 +111,8 @@ def give_up_archive(instance: Instance) -> None:
     detail = ArchiveGivenUp(days=days, why=why) if why else ArchiveUntried(days=days)
     record_event(instance, kind="archive_given_up", actor=SYSTEM, detail=detail)
     if last is not None and last.ended_at is not None:
-        _tell(instance, "instance.archive_failed", last, given_up=True)
-        note_mail(last, SyncMail.GIVEN_UP)
+        _emit_webhook(instance, "instance.archive_failed", last, given_up=True)
+        request_mail(last, SyncMail.GIVEN_UP)
 
 
 def _try_order(instance_id: UUID, now: datetime) -> bool:
@@ -122,7 +122,7 @@ def _try_order(instance_id: UUID, now: datetime) -> bool:
     except StaleRow:
         return False
     except DomainError as error:  # an operation on the disk that will end, or a secret that cannot be decrypted
-        _put_off(instance_id, now, error)
+        _postpone(instance_id, now, error)
         return False
 
 
@@ -139,7 +139,7 @@ def _order(instance_id: UUID, now: datetime) -> bool:
         owner_id=instance.renter_id,
         connection=place,
         disk=Disk(SnapshotSource.DISK, instance.pk, instance.name, instance.host_id, instance.data_disk_gb),
-        wish=Wish(SyncDirection.UP, folder=archive_folder(instance)),
+        wish=SyncRequest(SyncDirection.UP, folder=archive_folder(instance)),
         origin=Origin(SyncCause.ARCHIVE),
     )
     Instance.objects.filter(pk=instance.pk).update(archive_tried_at=now)
@@ -162,7 +162,7 @@ def archive_folder(instance: Instance) -> str:
     return f"archives/{public_id('inst', instance.pk)}/{stopped:%Y%m%dT%H%M%SZ}"
 
 
-def _put_off(instance_id: UUID, now: datetime, error: DomainError) -> None:
+def _postpone(instance_id: UUID, now: datetime, error: DomainError) -> None:
     with use_case():
         instance = any_instance(instance_id)
         if not is_archive_wanted(instance):
@@ -189,17 +189,17 @@ def _writable(renter: User, connection_id: UUID | None) -> "Connection":
     return connection
 
 
-def _place_words(sync: "Sync") -> str:
+def _place_text(sync: "Sync") -> str:
     place = sync.connection.bucket if sync.connection else sync.connection_name
     return f"{place}/{sync.folder}: {sync.copied_files + sync.same_files} files"
 
 
-def _tell(instance: Instance, kind: str, sync: "Sync", **more: Any) -> None:
+def _emit_webhook(instance: Instance, kind: str, sync: "Sync", **more: Any) -> None:
     payload = {
         "instance": public_id("inst", instance.pk),
         "name": instance.name,
         "sync": public_id("sync", sync.pk),
-        "place": _place_words(sync),
+        "place": _place_text(sync),
         **told(sync.failure_message, sync.failure_detail),
         "at": (sync.ended_at or clock.now()).isoformat(),
         **more,

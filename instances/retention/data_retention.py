@@ -25,10 +25,10 @@ from common.money import format_money
 from instances.constants import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE
 from instances.core.money_messages import DataKept
 from instances.core.selectors import instance_of
-from instances.core.timer_selectors import kept_no_more, paid_time_begins
+from instances.core.timer_selectors import no_longer_retained, retention_to_open
 from instances.core.transitions import RENTER, record_event, touch_renter
-from instances.metering.meters import close_kept, scope_of
-from instances.metering.reserved_terms import locked_with_wallets, payee_of, set_billing
+from instances.metering.meters import close_clocked_meter, scope_of
+from instances.metering.reserved_terms import locked_with_wallets, payee_of, update_locked_columns
 from instances.models import Instance
 from instances.states import InstanceState
 from marketplace.constants import FREE_DATA_DISK_GB
@@ -75,7 +75,7 @@ def kept_gb(instance: Instance) -> int:
 
 def can_be_kept(instance: Instance) -> bool:
     """Return whether the data has a deletion date that can be postponed."""
-    return instance.state in _KEPT and instance.is_let_go and instance.release_at is not None
+    return instance.state in _KEPT and instance.is_released_by_host and instance.release_at is not None
 
 
 def keep_data(*, renter: User, instance_id: UUID, days: int, max_fee_micros: int | None = None) -> Instance:
@@ -94,31 +94,31 @@ def keep_data(*, renter: User, instance_id: UUID, days: int, max_fee_micros: int
             raise PriceChanged(f"It costs {format_money(price.fee_micros)} now.", fee=format_money(price.fee_micros))
         _pay(instance, price, at=clock.now())
         daily = daily_micros(instance)
-        set_billing(instance, release_at=price.until, paid_from=price.paid_from, retention_micros_per_day=daily)
-        _write_down(instance, price)
+        update_locked_columns(instance, release_at=price.until, paid_from=price.paid_from, retention_micros_per_day=daily)
+        _record_order(instance, price)
     return instance
 
 
-def follow_paid_time(*, now: datetime) -> int:
+def update_retention_meters(*, now: datetime) -> int:
     """Open and close the meters of paid retention; return how many have changed.
 
     This is a sweep.
     """
-    ended = [_end(instance_id) for instance_id in kept_no_more(list(open_holds(source_kind=RETENTION_SOURCE)))]
-    return sum(_try_begin(instance_id, now) for instance_id in paid_time_begins(now)) + sum(ended)
+    ended = [_end(instance_id) for instance_id in no_longer_retained(list(open_holds(source_kind=RETENTION_SOURCE)))]
+    return sum(_open_isolated(instance_id, now) for instance_id in retention_to_open(now)) + sum(ended)
 
 
-def end_paid_time(instance: Instance) -> None:
+def close_paid_retention(instance: Instance) -> None:
     """Close the meter of paid retention for a start, which frees the unused hold; after `lock_parties`."""
     if instance.paid_from is not None:
-        close_kept(RETENTION_SOURCE, instance.pk)
+        close_clocked_meter(RETENTION_SOURCE, instance.pk)
 
 
-def resume_paid_time(instance: Instance, *, at: datetime) -> bool:
+def resume_paid_retention(instance: Instance, *, at: datetime) -> bool:
     """Resume the meter of paid retention when the host reports again; after `lock_parties`."""
     if instance.state not in _KEPT or instance.paid_from is None:
         return False
-    _begin(instance, at=at)
+    _open_if_due(instance, at=at)
     return True
 
 
@@ -153,8 +153,8 @@ def _pay(instance: Instance, price: KeepPrice, *, at: datetime) -> None:
     """
     runs = instance.paid_from is not None and instance.paid_from <= at
     if runs:
-        _begin(instance, at=at)
-        close_kept(RETENTION_SOURCE, instance.pk, at=at)
+        _open_if_due(instance, at=at)
+        close_clocked_meter(RETENTION_SOURCE, instance.pk, at=at)
     hours = -((at if runs else price.paid_from) - price.until) // _ONE_HOUR
     tariff = Tariff(daily_micros(instance), hours=24)
     hold_funds(
@@ -168,13 +168,13 @@ def _pay(instance: Instance, price: KeepPrice, *, at: datetime) -> None:
         _open(instance, daily_micros=tariff.rate_micros, at=at, until=price.until)
 
 
-def _try_begin(instance_id: UUID, now: datetime) -> bool:
+def _open_isolated(instance_id: UUID, now: datetime) -> bool:
     try:
         with use_case():
             instance = locked_with_wallets(instance_id)
             if instance.state not in _KEPT or instance.paid_from is None or instance.paid_from > now:
                 return False
-            _begin(instance, at=now)
+            _open_if_due(instance, at=now)
     except StaleRow:
         return False
     return True
@@ -186,11 +186,11 @@ def _end(instance_id: UUID) -> bool:
         instance = locked_with_wallets(instance_id)
         if instance.paid_from is not None:
             return False
-        close_kept(RETENTION_SOURCE, instance_id)
+        close_clocked_meter(RETENTION_SOURCE, instance_id)
     return True
 
 
-def _begin(instance: Instance, *, at: datetime) -> None:
+def _open_if_due(instance: Instance, *, at: datetime) -> None:
     """Open the meter of paid retention, if it is not open.
 
     It begins at the end of the free time even if the sweep came later; after a silence of the host it begins at `at`.
@@ -217,7 +217,7 @@ def _open(instance: Instance, *, daily_micros: int, at: datetime, until: datetim
     cap_meter(source_kind=RETENTION_SOURCE, source_id=instance.pk, at=until)
 
 
-def _write_down(instance: Instance, price: KeepPrice) -> None:
+def _record_order(instance: Instance, price: KeepPrice) -> None:
     """Record an order and an event."""
     fee = format_money(price.fee_micros)
     record_order(

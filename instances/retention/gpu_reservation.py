@@ -13,12 +13,12 @@ from common.errors import StaleRow, UnlawfulMove
 from common.money import divide_half_up
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
-from instances.core.selectors import active_term, any_instance, apart_from_hosts
+from instances.core.selectors import active_term, any_instance, without_hosts
 from instances.core.transitions import SYSTEM, record_event, touch_host, touch_renter
-from instances.metering.meters import close_keeping, hold_for_keeping
-from instances.metering.reserved_terms import set_billing
+from instances.metering.meters import close_kept_gpus, hold_for_kept_gpus
+from instances.metering.reserved_terms import update_locked_columns
 from instances.models import Instance
-from instances.spot.bids import hint_freed
+from instances.spot.bids import hint_freed_gpus
 from instances.states import InstanceState
 from marketplace.leasing.lease import release_leases
 
@@ -30,7 +30,7 @@ def hold_fee(instance: Instance) -> int:
     return divide_half_up(instance.rate_micros_per_hour * instance.offer.hold_bps, _BPS)
 
 
-def ask_to_keep(instance: Instance) -> int:
+def hold_for_reservation(instance: Instance) -> int:
     """Hold the first hour's fee and return the fee, which is fixed from now on.
 
     Raises UnlawfulMove or InsufficientFunds.
@@ -40,39 +40,39 @@ def ask_to_keep(instance: Instance) -> int:
     if instance.billing_mode not in (HOURLY, TIERED):
         raise UnlawfulMove("GPUs are kept for a fee in the hourly and tiered modes alone.", actions=instance.actions)
     instance.hold_micros_per_hour = hold_fee(instance)
-    hold_for_keeping(instance)
+    hold_for_kept_gpus(instance)
     return instance.hold_micros_per_hour
 
 
-def let_go_of_gpus(instance: Instance, *, at: datetime, reason: str) -> None:
+def release_gpus(instance: Instance, *, at: datetime, reason: str) -> None:
     """Free the GPUs of a stopped instance and start its retention; settle money before."""
     if release_leases(holder=instance.pk, reason=reason):
         hint_waiting()
-        hint_freed(instance.offer_id)
-    set_billing(instance, holds_gpus=False, release_at=at + RETENTION)
+        hint_freed_gpus(instance.offer_id)
+    update_locked_columns(instance, holds_gpus=False, release_at=at + RETENTION)
     record_event(instance, kind="gpus_released", actor=SYSTEM)
     touch_host(instance)
     touch_renter(instance)
 
 
-def drop_unpaid_gpus(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+def release_unpaid_gpus(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
     """Free kept GPUs that nobody pays for or no budget allows; return how many instances.
 
     Instances on the `spared` hosts are left out.
     """
     unpaid = {*exhausted_sources(source_kind=HOLD_SOURCE, now=now), *over_budget(source_kind=HOLD_SOURCE, now=now)}
-    return sum(_try(instance_id, now) for instance_id in apart_from_hosts(sorted(unpaid), spared))
+    return sum(_try(instance_id, now) for instance_id in without_hosts(sorted(unpaid), spared))
 
 
 def _try(instance_id: UUID, now: datetime) -> bool:
     try:
         with use_case():
-            close_keeping(instance_id, at=now)
+            close_kept_gpus(instance_id, at=now)
             instance = any_instance(instance_id)
             if instance.state != InstanceState.STOPPED or not instance.holds_gpus or active_term(instance_id):
                 return False
             record_event(instance, kind="keeping_unpaid", actor=SYSTEM)
-            let_go_of_gpus(instance, at=now, reason="not paid for")
+            release_gpus(instance, at=now, reason="not paid for")
     except StaleRow:
         return False
     return True

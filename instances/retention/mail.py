@@ -14,7 +14,7 @@ from common.ids import public_id
 from common.message_words import in_mail
 from common.messages import of_row
 from storage.object_sync.selectors import syncs_to_mail
-from storage.object_sync.syncs import mark_mailed
+from storage.object_sync.syncs import claim_mail
 from storage.states import SyncMail
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def queue_archive_mails(*, now: datetime) -> int:
     return sum(_queue(sync, now) for sync in syncs_to_mail())
 
 
-def mail_words(sync: "Sync") -> tuple[str, str]:
+def mail_text(sync: "Sync") -> tuple[str, str]:
     """Return subject and sentence in the active language."""
     told = {
         "name": sync.subject_name,
@@ -54,9 +54,9 @@ def mail_words(sync: "Sync") -> tuple[str, str]:
 def _queue(sync: "Sync", now: datetime) -> bool:
     address = settings.SITE_URL + reverse("instance", args=[public_id("inst", sync.subject_id)])
     with override(sync.owner.language):
-        subject, sentence = mail_words(sync)
+        subject, sentence = mail_text(sync)
     with use_case():
-        if not mark_mailed(sync, now=now):
+        if not claim_mail(sync, now=now):
             return False  # another worker was faster
         queue_mail(
             to=sync.owner.email,

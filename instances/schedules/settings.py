@@ -23,7 +23,7 @@ from instances.schedules.timers import due_moment
 from instances.states import ENDING
 
 _PCT_MAX: Final = 100
-_BY_ITSELF: Final = {"timed_stop_at", "timed_release_at", "weekly", "time_zone", "idle_below_pct", "idle_minutes"}
+_SCHEDULE_COLUMNS: Final = {"timed_stop_at", "timed_release_at", "weekly", "time_zone", "idle_below_pct", "idle_minutes"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class IdleRule:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class SettingsChange:
     """Settings to change, by name; others stay, and None removes a timer or rule.
 
     Names: `name`, `locked`, `stop_at`, `release_at`, `week` (a Week), `idle` (an IdleRule).
@@ -52,7 +52,7 @@ class Wishes:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-def change_settings(*, renter: User, instance_id: UUID, wishes: Wishes) -> Instance:
+def change_settings(*, renter: User, instance_id: UUID, wishes: SettingsChange) -> Instance:
     """Change settings of an instance, all or none.
 
     Raises InvalidInput, or UnlawfulMove for an instance that is being released.
@@ -68,7 +68,7 @@ def change_settings(*, renter: User, instance_id: UUID, wishes: Wishes) -> Insta
         if set(changes) & {"stop_at", "release_at", "week"}:
             columns["due_at"] = instance.due_at = _due(instance, now, new_week="week" in changes)
         Instance.objects.filter(pk=instance.pk).update(**columns)
-        _write_down(instance, new)
+        _record_events(instance, new)
         touch_renter(instance)
     return instance
 
@@ -161,11 +161,11 @@ def _idle(rule: IdleRule | None, now: datetime) -> dict[str, Any]:
     return {"idle_below_pct": rule.below_pct, "idle_minutes": rule.minutes, "idle_from": now}
 
 
-def _write_down(instance: Instance, new: set[str]) -> None:
+def _record_events(instance: Instance, new: set[str]) -> None:
     """Record events about the lock and the schedule; a name is shown to the renter alone."""
     if "locked" in new:
         record_event(instance, kind="locked" if instance.locked else "unlocked", actor=RENTER)
-    if new & _BY_ITSELF:
+    if new & _SCHEDULE_COLUMNS:
         record_event(instance, kind="schedule_set", actor=RENTER, detail=_summary(instance))
 
 

@@ -42,12 +42,12 @@ def next_occurrence(instance: Instance, after: datetime) -> Occurrence | None:
     return next_after([entry_of(row) for row in instance.weekly], instance.time_zone, after) if instance.weekly else None
 
 
-def follow_timers(*, now: datetime) -> int:
+def run_due_timers(*, now: datetime) -> int:
     """Carry out timers and schedules that are due; return how many instances had any.
 
     A failure is recorded as an event, and the next occurrence is scheduled.
     """
-    return sum(_try_follow(instance_id, now) for instance_id in timers_due(now))
+    return sum(_run_isolated(instance_id, now) for instance_id in timers_due(now))
 
 
 def stop_idle(*, now: datetime) -> int:
@@ -62,25 +62,25 @@ def end_long_waits(*, now: datetime) -> int:
     return sum(halt_instance(instance_id=holder, kind="line_left", detail=detail) for holder in holders)
 
 
-def _try_follow(instance_id: UUID, now: datetime) -> bool:
+def _run_isolated(instance_id: UUID, now: datetime) -> bool:
     """Carry out the action and schedule the next one in one transaction.
 
     So none is done twice, and none is lost when a worker dies.
     """
     try:
         with joining():
-            _follow(any_instance(instance_id), now)
+            _run_due(any_instance(instance_id), now)
     except StaleRow:
         return False  # the renter, a report or another worker was faster: the row is read again
     except DomainError as error:
-        return _give_up(instance_id, now, error)
+        return _record_failure(instance_id, now, error)
     except Exception:  # one broken row must not stop those behind it
         logger.exception("the timers of instance %s were passed over", instance_id)
         return False
     return True
 
 
-def _follow(instance: Instance, now: datetime) -> None:
+def _run_due(instance: Instance, now: datetime) -> None:
     due_at = instance.due_at
     if due_at is None or due_at > now:
         raise StaleRow("Somebody else did it.")
@@ -89,11 +89,11 @@ def _follow(instance: Instance, now: datetime) -> None:
     elif instance.timed_stop_at is not None and instance.timed_stop_at <= now:
         _stop(instance, "timed_stop", instance.timed_stop_at)
     else:
-        _follow_week(instance, due_at, now)
+        _run_weekly(instance, due_at, now)
     _advance(instance, due_at, now)
 
 
-def _follow_week(instance: Instance, due_at: datetime, now: datetime) -> None:
+def _run_weekly(instance: Instance, due_at: datetime, now: datetime) -> None:
     """Carry out the last occurrence only, after an outage, unless the renter has decided otherwise since."""
     entries = [entry_of(row) for row in instance.weekly]
     last = last_until(entries, instance.time_zone, after=due_at - _JUST_BEFORE, until=now) if entries else None
@@ -115,14 +115,14 @@ def _start(instance: Instance, at: datetime) -> None:
         return
     record_event(instance, kind="weekly_start", actor=SYSTEM, detail=At(at=at))
     started = start_instance(renter=instance.renter, instance_id=instance.pk, wait=True)
-    _tell(started, "start", at)
+    _emit_webhook(started, "start", at)
 
 
 def _stop(instance: Instance, kind: str, at: datetime) -> None:
     if instance.started_at is not None and instance.started_at > at:
         return
     if halt_instance(instance_id=instance.pk, kind=kind, detail=At(at=at)):
-        _tell(instance, "stop", at)
+        _emit_webhook(instance, "stop", at)
 
 
 def _release(instance: Instance) -> None:
@@ -133,7 +133,7 @@ def _release(instance: Instance) -> None:
         return
     record_event(instance, kind="timed_release", actor=SYSTEM, detail=At(at=instance.timed_release_at))
     release_instance(renter=instance.renter, instance_id=instance.pk)
-    _tell(instance, "release", instance.timed_release_at)
+    _emit_webhook(instance, "release", instance.timed_release_at)
 
 
 def _advance(instance: Instance, due_at: datetime, now: datetime) -> None:
@@ -152,7 +152,7 @@ def _advance(instance: Instance, due_at: datetime, now: datetime) -> None:
         raise StaleRow("Its timers changed meanwhile.")
 
 
-def _give_up(instance_id: UUID, now: datetime, error: DomainError) -> bool:
+def _record_failure(instance_id: UUID, now: datetime, error: DomainError) -> bool:
     """Record why an action failed.
 
     A host that is silent for a moment, or busy, is tried again first.
@@ -163,7 +163,7 @@ def _give_up(instance_id: UUID, now: datetime, error: DomainError) -> bool:
         if due_at is None or (isinstance(error, _RETRIED) and now - due_at < SCHEDULE_TRIED):
             return False
         record_event(instance, kind="schedule_failed", actor=SYSTEM, detail=refusal(error))
-        _tell(instance, "failed", due_at, code=error.code, detail=error.detail)
+        _emit_webhook(instance, "failed", due_at, code=error.code, detail=error.detail)
         _advance(instance, due_at, now)
         touch_renter(instance)
     return True
@@ -176,11 +176,11 @@ def _stop_idle(instance_id: UUID, now: datetime) -> bool:
     if not still or not halt_instance(instance_id=instance_id, kind="idle_stop", detail=detail):
         return False
     with use_case():
-        _tell(instance, "idle_stop", now)
+        _emit_webhook(instance, "idle_stop", now)
     return True
 
 
-def _tell(instance: Instance, action: str, at: datetime, **facts: str) -> None:
+def _emit_webhook(instance: Instance, action: str, at: datetime, **facts: str) -> None:
     """Emit the webhook event."""
     told = {"instance": public_id("inst", instance.pk), "name": instance.name, "action": action, "at": at.isoformat()}
     emit(user_id=instance.renter_id, kind="instance.schedule", payload={**told, **facts})

@@ -19,7 +19,7 @@ from instances.metering.meters import hold_for_use
 from instances.models import Instance, SpotBid
 from instances.spot.bids import bid_of, check_bidder, end_bid, hint_tick
 from instances.states import BidState, InstanceState
-from marketplace.spot_market.services import drop_claim, keep_leases
+from marketplace.spot_market.services import delete_claim, make_leases_permanent
 
 _ENDED = (BidState.ENDED, BidState.YIELDING)
 
@@ -33,7 +33,7 @@ def change_bid(*, renter: User, instance_id: UUID, max_price_micros: int) -> Ins
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
-        bid = _standing(instance)
+        bid = _standing_bid(instance)
         check_bidder(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
         _check_maximum(instance, max_price_micros)
         if max_price_micros != bid.max_price_micros:
@@ -76,7 +76,7 @@ def leave_spot(*, instance: Instance) -> None:
     Call it in the caller's transaction, after the money and before the instance. Raises GpuTaken when an earlier
     order has been promised its GPUs.
     """
-    keep_leases(holder=instance.pk, price_micros=instance.offer.price_micros)
+    make_leases_permanent(holder=instance.pk, price_micros=instance.offer.price_micros)
     bid = bid_of(instance.pk)
     if bid is not None and bid.state != BidState.ENDED:
         end_bid(bid)
@@ -87,14 +87,14 @@ def leave_queue(*, instance: Instance) -> None:
 
     Call it after the money and before the instance changes state.
     """
-    if drop_claim(holder=instance.pk):
+    if delete_claim(holder=instance.pk):
         hint_tick(instance.offer_id)
     bid = bid_of(instance.pk)
     if bid is not None and bid.state == BidState.WAITING:
         end_bid(bid)
 
 
-def _standing(instance: Instance) -> SpotBid:
+def _standing_bid(instance: Instance) -> SpotBid:
     bid = bid_of(instance.pk)
     if bid is None or bid.state in _ENDED:
         raise UnlawfulMove(

@@ -18,7 +18,7 @@ _MINE: Final = "mine"
 
 
 @dataclass(frozen=True)
-class Outlook:
+class BidForecast:
     """Result of a forecast.
 
     `wins`: it would get its GPUs now, perhaps after others have had their notice. `chance`: how often it would have
@@ -34,7 +34,7 @@ class Outlook:
     chance: Chance
 
 
-def outlook(offer_id: UUID, *, gpu_count: int, max_micros: int, own: UUID | None = None) -> Outlook:
+def forecast_bid(offer_id: UUID, *, gpu_count: int, max_micros: int, own: UUID | None = None) -> BidForecast:
     """Forecast a bid.
 
     `own` is the instance whose bid would be changed. It is an estimate: nothing is locked, and others may bid. Raises
@@ -43,7 +43,7 @@ def outlook(offer_id: UUID, *, gpu_count: int, max_micros: int, own: UUID | None
     lately, market = spot_lately(offer_id), view_spot_market(offer_id)
     floor = lately.floor_micros
     if floor is None or max_micros < floor:
-        return Outlook(lately, max_micros, gpu_count, False, 0, False, "below_floor")
+        return BidForecast(lately, max_micros, gpu_count, False, 0, False, "below_floor")
     others, mine = _others(market, own)
     bid = Bid(_MINE, max_micros, clock.now(), gpu_count)
     if mine is not None:
@@ -51,8 +51,8 @@ def outlook(offer_id: UUID, *, gpu_count: int, max_micros: int, own: UUID | None
     outcome = auction([*others, bid], supply=market.supply, floor_micros=floor)
     wins = _MINE in outcome.winners
     yielding = wins and any(each.holds and each.key not in outcome.winners for each in others)
-    chance = "too_many" if gpu_count > market.supply else _word(float(lately.share_within(max_micros)))
-    return Outlook(lately, max_micros, gpu_count, wins, outcome.pays.get(_MINE, floor), yielding, chance)
+    chance = "too_many" if gpu_count > market.supply else _chance(float(lately.share_within(max_micros)))
+    return BidForecast(lately, max_micros, gpu_count, wins, outcome.pays.get(_MINE, floor), yielding, chance)
 
 
 def _others(market: SpotMarket, own: UUID | None) -> tuple[list[Bid], Bid | None]:
@@ -60,5 +60,5 @@ def _others(market: SpotMarket, own: UUID | None) -> tuple[list[Bid], Bid | None
     return [each for each in found if each.key != own], next((each for each in found if each.key == own), None)
 
 
-def _word(share: float) -> Chance:
+def _chance(share: float) -> Chance:
     return next((word for least, word in _STEPS if share >= least), "none")

@@ -18,7 +18,7 @@ from common.transitions import move
 from instances.errors import BidBarred
 from instances.models import Instance, Quote, SpotBid
 from instances.states import BID_MACHINE, BidState
-from marketplace.spot_market.selectors import claims_wait
+from marketplace.spot_market.selectors import has_waiting_claims
 from marketplace.spot_market.services import check_spot_order
 
 NOT_HELD = {
@@ -103,17 +103,17 @@ def place_again(*, instance: Instance) -> None:
         )
     else:
         again = {**NOT_HELD, "placed_at": clock.now(), "ended_at": None, "max_price_micros": most}
-        move_bid(bid, BidState.WAITING, **again)
+        change_bid_state(bid, BidState.WAITING, **again)
     hint_tick(instance.offer_id)
 
 
 def end_bid(bid: SpotBid) -> None:
     """End a bid; whoever waits for its GPUs gets them once they are proven free."""
-    move_bid(bid, BidState.ENDED, **NOT_HELD, ended_at=clock.now())
+    change_bid_state(bid, BidState.ENDED, **NOT_HELD, ended_at=clock.now())
     hint_tick(bid.offer_id)
 
 
-def move_bid(bid: SpotBid, target: BidState, **fields: Any) -> None:
+def change_bid_state(bid: SpotBid, target: BidState, **fields: Any) -> None:
     """Change the state by compare-and-swap, or raise StaleRow or UnlawfulMove.
 
     The caller records an event of the instance. The mail about a notice that is over is withdrawn, unless it was
@@ -125,10 +125,10 @@ def move_bid(bid: SpotBid, target: BidState, **fields: Any) -> None:
         withdraw_mails(told)
 
 
-def hint_freed(offer_id: UUID) -> None:
+def hint_freed_gpus(offer_id: UUID) -> None:
     """Request a tick when GPUs of the offer have become free and somebody waits for them."""
     waits = SpotBid.objects.filter(offer_id=offer_id).exclude(state=BidState.ENDED).exists()
-    if waits or claims_wait(offer_id):
+    if waits or has_waiting_claims(offer_id):
         hint_tick(offer_id)
 
 

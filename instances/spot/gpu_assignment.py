@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from common.errors import StaleRow, UnlawfulMove
-from instances.core.transitions import BEGINS_ANEW, SYSTEM, move_instance, touch_to_run
+from instances.core.transitions import RESET_FOR_NEW_RUN, SYSTEM, change_state, touch_to_run
 from instances.models import Instance, SpotBid
-from instances.spot.bids import move_bid
+from instances.spot.bids import change_bid_state
 from instances.states import BidState, Desired, InstanceState
 from marketplace.errors import GpuTaken
 from marketplace.leasing.lease import LeasedGpus
-from marketplace.spot_market.services import SpotMarket, drop_claim, lease_claimed, lease_spot, open_spot_market
+from marketplace.spot_market.services import SpotMarket, delete_claim, lease_claimed, lease_spot, open_spot_market
 
 if TYPE_CHECKING:
     from marketplace.models import Claim
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def serve_claims(market: SpotMarket) -> SpotMarket:
+def assign_to_claims(market: SpotMarket) -> SpotMarket:
     """Serve claims strictly in their order; a later one never gets what an earlier one waits for."""
     for claim in market.claims:
         if market.free < claim.gpu_count or not market.hears:
             break
         if not _serve(market, claim):
             break
-        market = _again(market)
+        market = _reread_market(market)
     return market
 
 
-def grant_winners(market: SpotMarket, winners: Sequence[SpotBid], now: datetime) -> list[SpotBid]:
+def assign_to_winners(market: SpotMarket, winners: Sequence[SpotBid], now: datetime) -> list[SpotBid]:
     """Lease GPUs to waiting winners, and return those for whom enough are free."""
     granted, left = [], market.free - market.claimed
     for bid in winners:
@@ -50,12 +50,12 @@ def _serve(market: SpotMarket, claim: "Claim") -> bool:
     """
     instance = Instance.objects.filter(pk=claim.holder).first()
     if instance is None or instance.state != InstanceState.WAITING:
-        drop_claim(holder=claim.holder)
+        delete_claim(holder=claim.holder)
         return True
     try:
         with transaction.atomic():
             leased = lease_claimed(market, claim, prefer=instance.gpu_uuids)
-            _set_going(instance, leased, kind="gpus_free")
+            _start_instance(instance, leased, kind="gpus_free")
     except (GpuTaken, StaleRow, UnlawfulMove) as error:
         logger.info("the claim of %s is not served yet: %s", claim.holder, error)
         return False
@@ -68,18 +68,18 @@ def _grant(market: SpotMarket, bid: SpotBid, now: datetime) -> bool:
         with transaction.atomic():
             leased = lease_spot(market, holder=bid.pk, count=bid.gpu_count, price_micros=price, prefer=instance.gpu_uuids)
             began = {"held_since": now, "price_micros": price, "floor_micros": market.offer.spot_floor_micros}
-            move_bid(bid, BidState.HOLDING, resumes_from=None, **began)
-            _set_going(instance, leased, kind="bid_won", rate_micros_per_hour=price * bid.gpu_count)
+            change_bid_state(bid, BidState.HOLDING, resumes_from=None, **began)
+            _start_instance(instance, leased, kind="bid_won", rate_micros_per_hour=price * bid.gpu_count)
     except (GpuTaken, StaleRow, UnlawfulMove) as error:
         logger.info("bid of %s is not served yet: %s", bid.pk, error)
         return False
     return True
 
 
-def _set_going(instance: Instance, leased: LeasedGpus, *, kind: str, **fields: Any) -> None:
+def _start_instance(instance: Instance, leased: LeasedGpus, *, kind: str, **fields: Any) -> None:
     """Start a waiting instance, for the first time or again, with a new fence and run generation."""
     first = instance.observed_generation == 0
-    move_instance(
+    change_state(
         instance,
         InstanceState.REQUESTED if first else InstanceState.STARTING,
         kind=kind,
@@ -90,13 +90,13 @@ def _set_going(instance: Instance, leased: LeasedGpus, *, kind: str, **fields: A
         gpu_uuids=list(leased.gpu_uuids),
         cpu_millis=leased.cpu_millis,
         ram_mb=leased.ram_mb,
-        **BEGINS_ANEW,
+        **RESET_FOR_NEW_RUN,
         **fields,
     )
     touch_to_run(instance)
 
 
-def _again(market: SpotMarket) -> SpotMarket:
+def _reread_market(market: SpotMarket) -> SpotMarket:
     """Count the market again under the same locks."""
     found = open_spot_market(market.offer.pk)
     assert found is not None

@@ -18,8 +18,8 @@ from instances.core.money_messages import SilentHost
 from instances.core.transitions import touch_renter
 from instances.models import Instance, SpotBid
 from instances.spot.bids import barred_bids, bids_with_money, standing_bids
-from instances.spot.gpu_assignment import grant_winners, serve_claims
-from instances.spot.preemption import begin_yield, follow_instances, give_notice, take_back_notice
+from instances.spot.gpu_assignment import assign_to_claims, assign_to_winners
+from instances.spot.preemption import give_notice, preempt, sync_bids_with_instances, withdraw_notice
 from instances.states import BidState
 from marketplace.spot_market.clearing import Bid, Outcome, auction
 from marketplace.spot_market.selectors import offers_with_claims
@@ -57,9 +57,9 @@ def tick_offer(*, offer_id: UUID) -> None:
 
     Concurrent ticks are safe, since the offer's lock lets one decide at a time.
     """
-    follow_instances(offer_id)
+    sync_bids_with_instances(offer_id)
     for bid in _decide(offer_id):
-        begin_yield(bid)
+        preempt(bid)
     apply_prices(offer_id)
 
 
@@ -83,11 +83,11 @@ def _decide(offer_id: UUID) -> list[SpotBid]:
             return []
         now, bids = clock.now(), _STANDING.all(offer_id=offer_id)
         if not market.hears:
-            _lapse(bids)
+            _withdraw_notices(bids)
             return []
-        market = serve_claims(market)
+        market = assign_to_claims(market)
         outcome = auction(entries(market, bids, now), supply=market.supply, floor_micros=floor_of(market))
-        _tell(bids, outcome, now)
+        _update_notices(bids, outcome, now)
         _price(market, bids, outcome, now)
         _grant(market, bids, outcome, now)
         lost = [bid for bid in bids if bid.state == BidState.NOTICE]
@@ -134,23 +134,23 @@ def _entry(bid: SpotBid, now: datetime, *, backed: bool) -> Bid:
     )
 
 
-def _lapse(bids: Sequence[SpotBid]) -> None:
+def _withdraw_notices(bids: Sequence[SpotBid]) -> None:
     """Withdraw the notices on a silent host, whose containers cannot receive them.
 
     They get the whole notice once the host reports again.
     """
     for bid in bids:
         if bid.state == BidState.NOTICE:
-            take_back_notice(bid, detail=SilentHost())
+            withdraw_notice(bid, detail=SilentHost())
 
 
-def _tell(bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:
+def _update_notices(bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:
     won = set(outcome.winners)
     for bid in bids:
         if bid.state == BidState.HOLDING and bid.pk not in won:
             give_notice(bid, now)
         elif bid.state == BidState.NOTICE and bid.pk in won:
-            take_back_notice(bid)
+            withdraw_notice(bid)
 
 
 def _price(market: SpotMarket, bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:
@@ -173,7 +173,7 @@ def _price(market: SpotMarket, bids: Sequence[SpotBid], outcome: Outcome, now: d
 def _grant(market: SpotMarket, bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:
     by_key = {bid.pk: bid for bid in bids}
     waiting = [by_key[key] for key in outcome.winners if by_key[key].state == BidState.WAITING]
-    grant_winners(market, waiting, now)
+    assign_to_winners(market, waiting, now)
 
 
 def apply_prices(offer_id: UUID) -> int:

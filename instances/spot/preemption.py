@@ -15,11 +15,11 @@ from common.jobs import enqueue
 from common.messages import Message, Second
 from instances.constants import SPOT_NOTICE, SPOT_REST
 from instances.core.money_messages import BidUnpaid, Interruption, Outbid, refusal
-from instances.core.transitions import NO_PROGRESS, SYSTEM, move_instance, record_event, touch_host, touch_renter
-from instances.core.webhook_events import tell_of_notice
+from instances.core.transitions import NO_PROGRESS, SYSTEM, change_state, record_event, touch_host, touch_renter
+from instances.core.webhook_events import emit_preemption_notice
 from instances.metering.meters import cap_use, hold_for_use
 from instances.models import SpotBid
-from instances.spot.bids import NOT_HELD, end_bid, move_bid, standing_bids
+from instances.spot.bids import NOT_HELD, change_bid_state, end_bid, standing_bids
 from instances.states import BidState, Desired, InstanceState
 
 _RUNS = (
@@ -27,37 +27,39 @@ _RUNS = (
     *(InstanceState.RUNNING, InstanceState.RESTARTING),
 )
 # The states of an instance that fit its bid; in any other, the renter, the host or the wallet was faster.
-_FITS = {
+_STATES_OF_BID = {
     BidState.WAITING: (InstanceState.WAITING,),
     BidState.HOLDING: _RUNS,
     BidState.NOTICE: _RUNS,
     BidState.YIELDING: (InstanceState.STOPPING, InstanceState.STOPPED),
 }
 # Bids that need nothing, which are nearly all.
-_IN_STEP = Q(instance__billing_mode=SPOT) & (
+_CONSISTENT = Q(instance__billing_mode=SPOT) & (
     Q(state=BidState.WAITING, instance__state=InstanceState.WAITING)
     | Q(state__in=[BidState.HOLDING, BidState.NOTICE], instance__state__in=_RUNS)
     | Q(state=BidState.YIELDING, instance__state=InstanceState.STOPPING)
 )
-_OUT_OF_STEP = Prepared(lambda offer_id: standing_bids(offer_id).exclude(_IN_STEP).select_related("instance"), offer_id=UUID)
+_INCONSISTENT = Prepared(
+    lambda offer_id: standing_bids(offer_id).exclude(_CONSISTENT).select_related("instance"), offer_id=UUID
+)
 
 
 def give_notice(bid: SpotBid, now: datetime) -> None:
     """Give notice, and inform container, page and renter; the rent goes on until the notice is over."""
     yields_at = now + SPOT_NOTICE
-    move_bid(bid, BidState.NOTICE, notice_at=now, yields_at=yields_at, mailed_at=None)
-    _tell(bid, kind="preempt_notice", detail=Interruption(at=Second(yields_at)))
-    tell_of_notice(bid.instance, stops_at=f"{yields_at:%Y-%m-%dT%H:%M:%SZ}")
+    change_bid_state(bid, BidState.NOTICE, notice_at=now, yields_at=yields_at, mailed_at=None)
+    _record_and_wake(bid, kind="preempt_notice", detail=Interruption(at=Second(yields_at)))
+    emit_preemption_notice(bid.instance, stops_at=f"{yields_at:%Y-%m-%dT%H:%M:%SZ}")
     enqueue("instances.queue_notice_mails")
 
 
-def take_back_notice(bid: SpotBid, *, detail: Message | None = None) -> None:
+def withdraw_notice(bid: SpotBid, *, detail: Message | None = None) -> None:
     """Withdraw a notice, because the bid wins again or its host is silent."""
-    move_bid(bid, BidState.HOLDING, notice_at=None, yields_at=None)
-    _tell(bid, kind="preempt_taken_back", detail=detail)
+    change_bid_state(bid, BidState.HOLDING, notice_at=None, yields_at=None)
+    _record_and_wake(bid, kind="preempt_taken_back", detail=detail)
 
 
-def begin_yield(bid: SpotBid) -> bool:
+def preempt(bid: SpotBid) -> bool:
     """Stop an instance whose notice is over; return False when the renter or another tick was faster.
 
     Bid and instance change together or not at all, so that a stop has one reason: that of the first to commit.
@@ -66,8 +68,8 @@ def begin_yield(bid: SpotBid) -> bool:
     try:
         with use_case():
             cap_use(bid.instance)
-            move_bid(bid, BidState.YIELDING, resumes_from=now + SPOT_REST)
-            move_instance(
+            change_bid_state(bid, BidState.YIELDING, resumes_from=now + SPOT_REST)
+            change_state(
                 bid.instance,
                 InstanceState.STOPPING,
                 kind="preempted",
@@ -83,13 +85,13 @@ def begin_yield(bid: SpotBid) -> bool:
     return True
 
 
-def follow_instances(offer_id: UUID) -> None:
+def sync_bids_with_instances(offer_id: UUID) -> None:
     """Update bids to the state of their instances.
 
     What yielded and has stopped waits again; bids of ended instances end.
     """
-    for bid in _OUT_OF_STEP.all(offer_id=offer_id):
-        fits = bid.instance.state in _FITS[BidState(bid.state)] and bid.instance.billing_mode == SPOT
+    for bid in _INCONSISTENT.all(offer_id=offer_id):
+        fits = bid.instance.state in _STATES_OF_BID[BidState(bid.state)] and bid.instance.billing_mode == SPOT
         if bid.state == BidState.YIELDING and bid.instance.state == InstanceState.STOPPED and fits:
             _wait_again(bid)
         elif not fits:
@@ -104,8 +106,8 @@ def _wait_again(bid: SpotBid) -> None:
     try:
         with use_case():
             hold_for_use(bid.instance)
-            move_bid(bid, BidState.WAITING, **NOT_HELD)
-            move_instance(
+            change_bid_state(bid, BidState.WAITING, **NOT_HELD)
+            change_state(
                 bid.instance,
                 InstanceState.WAITING,
                 kind="waits_for_gpus",
@@ -130,7 +132,7 @@ def _try_end(bid: SpotBid, *, kind: str = "", detail: Message | None = None) -> 
         return
 
 
-def _tell(bid: SpotBid, *, kind: str, detail: Message | None) -> None:
+def _record_and_wake(bid: SpotBid, *, kind: str, detail: Message | None) -> None:
     record_event(bid.instance, kind=kind, actor=SYSTEM, detail=detail)
     touch_renter(bid.instance)
     touch_host(bid.instance)

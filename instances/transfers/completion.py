@@ -18,12 +18,12 @@ from instances.constants import HOST_WRITTEN_OFF, RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import (
-    BEGINS_ANEW,
     NO_PROGRESS,
     RENTER,
+    RESET_FOR_NEW_RUN,
     SYSTEM,
+    change_state,
     check_action,
-    move_instance,
     record_event,
     touch_host,
     touch_to_run,
@@ -32,17 +32,17 @@ from instances.metering.meters import close_disk, close_use, open_disk
 from instances.metering.order_log import record_start_on_gpus
 from instances.metering.reserved_terms import payee_of
 from instances.models import Instance, InstancePort, Move
-from instances.retention.data_retention import end_paid_time
-from instances.spot.bids import hint_freed
+from instances.retention.data_retention import close_paid_retention
+from instances.spot.bids import hint_freed_gpus
 from instances.states import ENDING, MOVE_MACHINE, Desired, InstanceState, MoveKind, MoveState
-from instances.transfers.selectors import ARRIVING, moves_clearing, moves_under_way, open_move
+from instances.transfers.selectors import ARRIVING, open_transfer, open_transfer_ids, transfers_clearing_on
 from instances.transfers.start import COPY, RECEIVE, SEND
-from instances.volumes.transfers import cancel_bringing
+from instances.volumes.transfers import cancel_awaited_transfers
 from marketplace.hosts.incidents import open_incident
 from marketplace.leasing.lease import release_leases
 from marketplace.states import HostState
 from storage.operations.selectors import operations_of
-from storage.operations.services import withdraw_operations
+from storage.operations.services import cancel_operations
 from storage.states import OperationState
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ CANCELLED: Final = "cancelled"
 _ENDED: Final = (OperationState.FAILED, OperationState.CANCELLED)
 
 
-def conclude_copy(operation: Any) -> None:
+def apply_copy_result(operation: Any) -> None:
     """Apply the end of a copying operation, in the transaction that marks it as concluded."""
     row = Move.objects.select_for_update(no_key=True).filter(pk=operation.subject, state=MoveState.COPYING).first()
     if row is not None:
-        _judge(row)
+        _decide(row)
 
 
-def cancel_move(*, renter: User, instance_id: UUID) -> Instance:
+def cancel_transfer(*, renter: User, instance_id: UUID) -> Instance:
     """Cancel a transfer while it copies: copies are removed, the source is as before.
 
     Raises UnlawfulMove.
@@ -70,43 +70,43 @@ def cancel_move(*, renter: User, instance_id: UUID) -> Instance:
     with use_case():
         instance = instance_of(renter, instance_id)
         check_action(instance, "cancel-move")
-        found = open_move(instance.pk)
-        if found is None and cancel_bringing(instance):
+        found = open_transfer(instance.pk)
+        if found is None and cancel_awaited_transfers(instance):
             return instance
         row = found and Move.objects.select_for_update(no_key=True).filter(pk=found.pk, state=MoveState.COPYING).first()
         if not row:
             raise UnlawfulMove("Its copying has just ended.", actions=instance.actions)
-        _give_up(row, code=CANCELLED, detail=None, actor=RENTER)
+        _abort(row, code=CANCELLED, detail=None, actor=RENTER)
     return instance_of(renter, instance_id)
 
 
-def follow_moves(*, now: datetime) -> int:
+def advance_transfers(*, now: datetime) -> int:
     """Advance transfers; return how many have changed.
 
     This is a sweep of transfers whose target has run, failed or was released, of copying without a running operation,
     and of removals that a written-off host will not report.
     """
-    return sum(_follow(key, now) for key in moves_under_way())
+    return sum(_advance(key, now) for key in open_transfer_ids())
 
 
-def note_cleared(*, host_id: UUID, absent: Sequence[UUID], at: datetime) -> None:
+def record_cleared(*, host_id: UUID, absent: Sequence[UUID], at: datetime) -> None:
     """End the transfers that waited for the host's proof that nothing of these instances is left."""
-    for key in moves_clearing(host_id, absent) if absent else ():
+    for key in transfers_clearing_on(host_id, absent) if absent else ():
         with use_case():
             _end_cleared(key, host_id, at)
 
 
-def _follow(key: UUID, now: datetime) -> bool:
+def _advance(key: UUID, now: datetime) -> bool:
     try:
         with use_case():
             row = Move.objects.select_for_update(no_key=True).filter(pk=key).first()
             if row is None:
                 return False
             if row.state == MoveState.COPYING:
-                return _judge(row)
+                return _decide(row)
             if row.state == MoveState.STARTING:
-                return _follow_start(row)
-            return _waited_for(row).state == HostState.RETIRED and _end_cleared(row.pk, _waited_for(row).pk, now)
+                return _advance_start(row)
+            return _clearing_host(row).state == HostState.RETIRED and _end_cleared(row.pk, _clearing_host(row).pk, now)
     except StaleRow:
         return False  # the instance changed meanwhile: the next run sees it
     except DomainError as error:
@@ -115,21 +115,21 @@ def _follow(key: UUID, now: datetime) -> bool:
         return False
 
 
-def _judge(row: Move) -> bool:
+def _decide(row: Move) -> bool:
     """Decide a transfer by its operations; return whether the copying has ended.
 
     What has arrived at a host that was written off since is lost with it; the source still has all data.
     """
     operations = list(operations_of(row.pk))
     if row.to_host.state == HostState.RETIRED:
-        _give_up(row, code=HOST_WRITTEN_OFF, detail=None, actor=SYSTEM)
+        _abort(row, code=HOST_WRITTEN_OFF, detail=None, actor=SYSTEM)
         return True
     if any(each.kind in ARRIVING and each.state == OperationState.DONE for each in operations):
         _hand_over(row)
         return True
     broken = next((each for each in operations if each.state in _ENDED), None)
     if broken is not None:
-        _give_up(row, code=broken.failure_code, detail=broken.says, actor=SYSTEM)
+        _abort(row, code=broken.failure_code, detail=broken.says, actor=SYSTEM)
     return broken is not None
 
 
@@ -137,19 +137,19 @@ def _judge(row: Move) -> bool:
 
 
 def _hand_over(row: Move) -> None:
-    withdraw_operations(subject=row.pk, reason="done")
+    cancel_operations(subject=row.pk, reason="done")
     if row.kind == MoveKind.CLONE:
-        _begin_clone(row)
+        _start_clone(row)
     else:
-        _switch(row)
+        _switch_host(row)
 
 
-def _begin_clone(row: Move) -> None:
+def _start_clone(row: Move) -> None:
     now = clock.now()
-    target, source = _whole(row.target_id), _whole(row.source_id)
+    target, source = _with_relations(row.target_id), _with_relations(row.source_id)
     open_disk(target, at=now, payee_id=payee_of(target))
-    move_instance(target, InstanceState.REQUESTED, kind="cloned", actor=SYSTEM, **NO_PROGRESS)
-    move_instance(
+    change_state(target, InstanceState.REQUESTED, kind="cloned", actor=SYSTEM, **NO_PROGRESS)
+    change_state(
         source, InstanceState.STOPPED, kind="clone_made", actor=SYSTEM, detail=Name(name=target.name), **NO_PROGRESS
     )
     _move(row, MoveState.DONE, reason="copied", switched_at=now, ended_at=now)
@@ -157,28 +157,28 @@ def _begin_clone(row: Move) -> None:
     touch_host(source)
 
 
-def _switch(row: Move) -> None:
+def _switch_host(row: Move) -> None:
     """Hand the instance over to its new host; the old host keeps its data until the new one has run it."""
     now = clock.now()
     instance = any_instance(row.source_id)
     close_disk(instance.pk, at=now)  # the sweep of disks opens it again at the new host's price
-    end_paid_time(instance)
-    move_instance(
+    close_paid_retention(instance)
+    change_state(
         instance,
         InstanceState.STARTING,
         kind="moved",
         actor=SYSTEM,
         desired=Desired.RUNNING,
         **_columns(row.after),
-        **BEGINS_ANEW,
+        **RESET_FOR_NEW_RUN,
     )
     _move(row, MoveState.STARTING, reason="copied", switched_at=now)
     record_start_on_gpus(instance, gpu_model=row.to_offer.gpu_model)
-    touch_to_run(_whole(instance.pk))
+    touch_to_run(_with_relations(instance.pk))
     _touch_hosts(row)
 
 
-def _follow_start(row: Move) -> bool:
+def _advance_start(row: Move) -> bool:
     instance = any_instance(row.source_id)
     began = instance.state == InstanceState.RUNNING or _has_run_since(instance, row.switched_at)
     if began or instance.state in ENDING:
@@ -187,11 +187,11 @@ def _follow_start(row: Move) -> bool:
             record_event(instance, kind="move_done", actor=SYSTEM, detail=Name(name=row.to_host.name))
         _touch_hosts(row)
         return True
-    if instance.state == InstanceState.FAILED and instance.is_let_go:
+    if instance.state == InstanceState.FAILED and instance.is_released_by_host:
         if row.from_host.state == HostState.RETIRED:  # the new host has all that is left of it
             _move(row, MoveState.CLEARING, reason=HOST_WRITTEN_OFF)
         else:
-            _take_back(row, instance)
+            _revert(row, instance)
         return True
     return False
 
@@ -200,13 +200,13 @@ def _has_run_since(instance: Instance, moment: datetime | None) -> bool:
     return moment is not None and instance.started_at is not None and instance.started_at > moment
 
 
-def _take_back(row: Move, instance: Instance) -> None:
+def _revert(row: Move, instance: Instance) -> None:
     """Stop the instance on its former host as it was, since it does not run on the new one."""
     now = clock.now()
     close_disk(instance.pk, at=now)
     kept = {"run_generation": instance.run_generation, "fence": instance.fence}
     code, detail = instance.failure_code, of_row(instance.failure_message, instance.failure_detail)
-    move_instance(
+    change_state(
         instance,
         InstanceState.STOPPED,
         kind="moved_back",
@@ -226,16 +226,16 @@ def _take_back(row: Move, instance: Instance) -> None:
 # It could not be copied.
 
 
-def _give_up(row: Move, *, code: str, detail: Message | None, actor: str) -> None:
+def _abort(row: Move, *, code: str, detail: Message | None, actor: str) -> None:
     """End a transfer that failed or was cancelled: nothing is charged, money and GPUs are free again.
 
     What the target's host has of it is removed.
     """
-    withdraw_operations(subject=row.pk, reason=CANCELLED)
+    cancel_operations(subject=row.pk, reason=CANCELLED)
     close_use(row.target_id)
     if release_leases(holder=row.target_id, reason="not copied"):
         hint_waiting()
-        hint_freed(row.to_offer_id)
+        hint_freed_gpus(row.to_offer_id)
     source = any_instance(row.source_id)
     failure = {"failure_code": code[:40], **columns("failure_detail", detail)}
     word = "cancelled" if code == CANCELLED else "failed"
@@ -244,7 +244,7 @@ def _give_up(row: Move, *, code: str, detail: Message | None, actor: str) -> Non
         target = any_instance(row.target_id)
         now = clock.now()
         ends = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, **NO_PROGRESS, **failure}
-        move_instance(target, InstanceState.RELEASING, kind=f"clone_{word}", actor=actor, detail=detail, **ends)
+        change_state(target, InstanceState.RELEASING, kind=f"clone_{word}", actor=actor, detail=detail, **ends)
         touch_host(target)
         ended = MoveState.CANCELLED if code == CANCELLED else MoveState.FAILED
         _move(row, ended, reason=code, ended_at=clock.now(), **failure)
@@ -253,11 +253,11 @@ def _give_up(row: Move, *, code: str, detail: Message | None, actor: str) -> Non
         Move.objects.filter(pk=row.pk).update(after=row.after)
         _move(row, MoveState.UNDOING, reason=code, **failure)
     kind = f"{'clone' if row.kind == MoveKind.CLONE else 'move'}_{word}"
-    move_instance(source, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, **NO_PROGRESS)
+    change_state(source, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, **NO_PROGRESS)
     _touch_hosts(row)
 
 
-def _waited_for(row: Move) -> "Host":
+def _clearing_host(row: Move) -> "Host":
     """Return the host whose proof of removal ends the transfer."""
     return row.from_host if row.state == MoveState.CLEARING else row.to_host
 
@@ -278,7 +278,7 @@ def _columns(side: Mapping[str, Any]) -> dict[str, Any]:
     return {**side, "host_id": UUID(side["host_id"]), "offer_id": UUID(side["offer_id"])}
 
 
-def _whole(instance_id: UUID) -> Instance:
+def _with_relations(instance_id: UUID) -> Instance:
     """Return the instance with its present host, offer and image."""
     return Instance.objects.select_related("host", "offer", "image").get(pk=instance_id)
 
@@ -288,4 +288,4 @@ def _move(row: Move, target: MoveState, *, reason: str, **fields: Any) -> None:
 
 
 def _touch_hosts(row: Move) -> None:
-    change_counters.touch(f"host:{row.from_host_id.hex}", f"host:{row.to_host_id.hex}", f"user:{row.renter_id.hex}")
+    change_counters.notify_change(f"host:{row.from_host_id.hex}", f"host:{row.to_host_id.hex}", f"user:{row.renter_id.hex}")

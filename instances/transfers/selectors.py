@@ -11,7 +11,7 @@ from common.db.prepared import Prepared
 from common.messages import Message
 from instances.constants import SWEEP_BATCH
 from instances.core.selectors import DesiredRow, Holding, desired_instances
-from instances.core.write_off_selectors import left_over_rows
+from instances.core.write_off_selectors import leftover_rows
 from instances.models import Move
 from instances.states import Desired, MoveKind, MoveState
 from storage.operations.selectors import operations_of
@@ -34,13 +34,13 @@ class Progress:
         return min(100, self.done_bytes * 100 // self.total_bytes) if self.total_bytes else 0
 
 
-def moves_of(renter: User, instance_id: UUID) -> QuerySet[Move]:
+def transfers_of(renter: User, instance_id: UUID) -> QuerySet[Move]:
     """Return all transfers from or to this instance of the renter, newest first."""
     own = Move.objects.filter(Q(source_id=instance_id) | Q(target_id=instance_id), renter=renter)
     return own.select_related("source", "target", "from_host", "to_host")
 
 
-def open_move(instance_id: UUID) -> Move | None:
+def open_transfer(instance_id: UUID) -> Move | None:
     """Return the open transfer with this instance as source or target, one that is copying first."""
     rows = Move.objects.filter(Q(source_id=instance_id) | Q(target_id=instance_id), ended_at=None)
     found = list(rows.select_related("source", "target", "from_host", "to_host"))
@@ -90,7 +90,7 @@ def desired_on_host(
     be left.
     """
     leaving = _LEAVING.all(host_id=host_id) if moves else []
-    left_over = left_over_rows(former) if former else []
+    left_over = leftover_rows(former) if former else []
     return [*left_over, *desired_instances(host_id, mounts=mounts), *map(_leaving_row, leaving)]
 
 
@@ -106,7 +106,7 @@ def _leaving_row(move: Move) -> DesiredRow:
     )
 
 
-def ids_moved(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+def migrated_ids(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """Return those of the ids that were migrated from or to this host.
 
     Its reports about them are late, but not suspicious.
@@ -115,7 +115,7 @@ def ids_moved(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     return set(moves.order_by().values_list("source_id", flat=True))
 
 
-def moves_clearing(host_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+def transfers_clearing_on(host_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
     """Return the transfers that end when this host has proven these instances gone."""
     leaving = Q(from_host_id=host_id, state=MoveState.CLEARING) | Q(to_host_id=host_id, state=MoveState.UNDOING)
     found = Move.objects.filter(leaving, source_id__in=ids, ended_at=None, kind=MoveKind.MIGRATE)
@@ -125,11 +125,11 @@ def moves_clearing(host_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
 # Reads for sweeps.
 
 
-def moves_under_way() -> list[UUID]:
+def open_transfer_ids() -> list[UUID]:
     return list(Move.objects.filter(ended_at=None).order_by("created_at").values_list("pk", flat=True)[:SWEEP_BATCH])
 
 
-def holdings_to_come() -> list[Holding]:
+def holdings_of_migrations() -> list[Holding]:
     """Return GPUs that are leased for instances that are still being migrated."""
     coming = Move.objects.filter(ended_at=None, kind=MoveKind.MIGRATE, state=MoveState.COPYING)
     return [Holding(source_id, frozenset(uuids)) for source_id, uuids in coming.values_list("source_id", "gpu_uuids")]

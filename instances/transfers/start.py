@@ -19,21 +19,21 @@ from common.errors import InvalidInput, UnlawfulMove, wrong_field
 from common.message_words import columns
 from common.messages import Change, Name
 from common.money import format_money
-from instances.access.guards import check_list_kept
+from instances.access.guards import check_allow_list_enforced
 from instances.constants import DEADLINES, MOVE_WITHIN
 from instances.core.host_ports import take_ports
 from instances.core.selectors import instance_of
 from instances.core.stream_tickets import pair_ticket
-from instances.core.transitions import RENTER, check_action, move_instance
+from instances.core.transitions import RENTER, change_state, check_action
 from instances.errors import QuoteMismatch
 from instances.metering.meters import hold_for_disk, hold_for_use
 from instances.models import Instance, InstanceEvent, Move, Quote
 from instances.orders.quote_claims import claim_quote
-from instances.orders.quotes import Wish, check_offer, draft_quote, plan_of
+from instances.orders.quotes import QuoteRequest, check_offer, draft_quote, plan_of
 from instances.orders.rent import container_ports, draft_instance, gpu_terms
 from instances.states import InstanceState, MoveKind
-from instances.transfers.selectors import open_move
-from instances.volumes.attach import check_not_restored
+from instances.transfers.selectors import open_transfer
+from instances.volumes.attach import check_not_restoring
 from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.errors import PriceChanged
 from marketplace.leasing.lease import LeasedGpus, lease_gpus
@@ -41,7 +41,7 @@ from marketplace.leasing.offer_selectors import offer_view
 from storage.errors import VolumeBusy
 from storage.images.selectors import unpacked_bytes
 from storage.object_sync.selectors import running_syncs
-from storage.operations.services import ask_operation
+from storage.operations.services import request_operation
 from storage.volumes.selectors import mounts_of
 
 COPY: Final = "copy_root"
@@ -66,7 +66,7 @@ class Destination:
     max_rate_micros: int | None = None
 
 
-def quote_move(*, renter: User, instance_id: UUID, verb: str, to: Destination, data_disk: bool = True) -> Quote:
+def quote_transfer(*, renter: User, instance_id: UUID, verb: str, to: Destination, data_disk: bool = True) -> Quote:
     """Return an unsaved quote of a transfer.
 
     Raises what the order would raise, except for missing money and GPUs taken by others.
@@ -85,7 +85,7 @@ def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_dis
     with use_case():
         source = instance_of(renter, instance_id)
         _check_lawful(source, "clone", to)
-        quote = _agree(renter, source, to, data_disk_gb=source.data_disk_gb if data_disk else None)
+        quote = _claim_transfer_quote(renter, source, to, data_disk_gb=source.data_disk_gb if data_disk else None)
         target = draft_instance(quote)
         target.name = (name or f"{source.name}-clone")[:80]
         target.ssh_keys, target.all_keys = source.ssh_keys, source.all_keys
@@ -102,9 +102,9 @@ def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_dis
         origin = columns("detail", Name(name=source.name))
         InstanceEvent.objects.create(instance=target, kind="cloned_from", to_state=target.state, actor=RENTER, **origin)
         _record(target, quote, kind="rent", key=f"rent:{target.pk.hex}")
-        row = _begin(MoveKind.CLONE, source, target, quote, leased, carries_disk=carries_disk)
-        move_instance(source, InstanceState.COPYING, kind="clone_asked", actor=RENTER, detail=Name(name=target.name))
-        _ask(row, source, number=0)
+        row = _insert_transfer(MoveKind.CLONE, source, target, quote, leased, carries_disk=carries_disk)
+        change_state(source, InstanceState.COPYING, kind="clone_asked", actor=RENTER, detail=Name(name=target.name))
+        _request_copying(row, source, number=0)
     return target
 
 
@@ -116,15 +116,15 @@ def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Ins
     with use_case():
         instance = instance_of(renter, instance_id)
         _check_lawful(instance, "migrate", to)
-        quote = _agree(renter, instance, to, data_disk_gb=instance.data_disk_gb)
-        there = _as_there(instance, quote)
+        quote = _claim_transfer_quote(renter, instance, to, data_disk_gb=instance.data_disk_gb)
+        there = _as_migrated(instance, quote)
         hold_for_use(there)
         leased = _lease(quote, instance.pk)
         there.ports = _ports(quote, instance.pk, [inside for inside, _outside in instance.ports])
-        row = _begin(MoveKind.MIGRATE, instance, instance, quote, leased, carries_disk=instance.data_disk_made)
+        row = _insert_transfer(MoveKind.MIGRATE, instance, instance, quote, leased, carries_disk=instance.data_disk_made)
         row.before, row.after = (
-            side_of(instance),
-            side_of(there)
+            host_columns(instance),
+            host_columns(there)
             | {
                 "gpu_uuids": list(leased.gpu_uuids),
                 "cpu_millis": leased.cpu_millis,
@@ -135,12 +135,12 @@ def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Ins
         )
         row.save(update_fields=["before", "after"])
         detail = Change(before=instance.host.name, after=quote.offer.host.name)
-        move_instance(instance, InstanceState.COPYING, kind="move_asked", actor=RENTER, detail=detail)
-        _ask(row, instance, number=instance.run_generation)
+        change_state(instance, InstanceState.COPYING, kind="move_asked", actor=RENTER, detail=detail)
+        _request_copying(row, instance, number=instance.run_generation)
     return instance
 
 
-def side_of(instance: Instance) -> dict[str, Any]:
+def host_columns(instance: Instance) -> dict[str, Any]:
     """Return the columns that depend on the instance's host and prices."""
     return {
         "host_id": instance.host_id.hex,
@@ -160,7 +160,7 @@ def side_of(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _as_there(instance: Instance, quote: Quote) -> Instance:
+def _as_migrated(instance: Instance, quote: Quote) -> Instance:
     """Return a copy of the instance as it will be on the other host; the row is not changed."""
     there = copy(instance)
     there.offer, there.host, there.gpu_count = quote.offer, quote.offer.host, quote.gpu_count
@@ -175,9 +175,9 @@ def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
     check_action(source, verb)
     if source.awaits_root:
         raise UnlawfulMove("Its fresh root has not run yet: start it once, then stop it.", actions=source.actions)
-    if open_move(source.pk) is not None:
+    if open_transfer(source.pk) is not None:
         raise UnlawfulMove("Its last move is still being cleared up. Try again in a minute.", actions=source.actions)
-    check_not_restored(source)
+    check_not_restoring(source)
     if source.pk in running_syncs([source.pk]):
         raise VolumeBusy("Its data disk is being copied to or from object storage. End that sync, or wait for it.")
     if verb != "migrate":
@@ -194,7 +194,7 @@ def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
         raise wrong_field("offer", _("Choose an offer on another host."))
 
 
-def _agree(renter: User, source: Instance, to: Destination, *, data_disk_gb: int | None) -> Quote:
+def _claim_transfer_quote(renter: User, source: Instance, to: Destination, *, data_disk_gb: int | None) -> Quote:
     """Return the quote of the transfer, marked as used.
 
     With `data_disk_gb` None, the clone gets a fresh disk of any size.
@@ -209,7 +209,7 @@ def _agree(renter: User, source: Instance, to: Destination, *, data_disk_gb: int
     if to.max_rate_micros is not None and quote.rate_micros_per_hour > to.max_rate_micros:
         now = format_money(quote.rate_micros_per_hour)
         raise PriceChanged(f"It costs {now} an hour by now, more than max_hourly_rate allows.", hourly_rate=now)
-    check_list_kept(quote.offer.host, source.allow_from)
+    check_allow_list_enforced(quote.offer.host, source.allow_from)
     return quote
 
 
@@ -227,7 +227,7 @@ def _check_quote(source: Instance, quote: Quote, data_disk_gb: int | None) -> No
 def _draft(source: Instance, to: Destination, *, data_disk_gb: int) -> Quote:
     offer = offer_view(to.offer_id or source.offer_id)
     count = to.gpu_count or source.gpu_count
-    wish = Wish(HOURLY, "", "", None, 1)
+    wish = QuoteRequest(HOURLY, "", "", None, 1)
     plan = plan_of(offer, wish)
     check_offer(offer, source.image, gpu_count=count, data_disk_gb=data_disk_gb)
     quote = draft_quote(offer, wish, plan, gpu_count=count, data_disk_gb=data_disk_gb)
@@ -247,7 +247,7 @@ def _ports(quote: Quote, instance_id: UUID, inside: list[int]) -> list[tuple[int
     return list(zip(inside, taken, strict=True))
 
 
-def _begin(
+def _insert_transfer(
     kind: MoveKind, source: Instance, target: Instance, quote: Quote, leased: LeasedGpus, *, carries_disk: bool
 ) -> Move:
     if kind == MoveKind.MIGRATE and quote.offer.host_id == source.host_id:
@@ -266,7 +266,7 @@ def _begin(
     )
 
 
-def _ask(row: Move, source: Instance, *, number: int) -> None:
+def _request_copying(row: Move, source: Instance, *, number: int) -> None:
     """Request the copying operations.
 
     One host copies alone; two meet at the relay, with a key that only they receive.
@@ -278,19 +278,19 @@ def _ask(row: Move, source: Instance, *, number: int) -> None:
         "disk_gb": str(source.data_disk_gb if row.with_data_disk else 0),
     }
     if row.from_host_id == row.to_host_id:
-        _ask_host(row, row.from_host_id, COPY, args)
+        _request_operation(row, row.from_host_id, COPY, args)
         return
     # the most that the receiver accepts, since the other host may send anything
     args["root_bytes"] = str(unpacked_bytes(source.image) + source.system_disk_gb * _GIB)
     args["image"] = source.image.reference  # the receiving host may have its layers already
     args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
-    args |= _direct_way(row)
+    args |= _direct_address(row)
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
         ticket = pair_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))
-        _ask_host(row, host_id, kind, args, {"ticket": ticket, "key": key})
+        _request_operation(row, host_id, kind, args, {"ticket": ticket, "key": key})
 
 
-def _direct_way(row: Move) -> dict[str, str]:
+def _direct_address(row: Move) -> dict[str, str]:
     """Return where the sender may call the new host directly: at a port of the arriving instance.
 
     A host behind NAT has no address. A private address is dialled only between hosts of one owner: that of another
@@ -304,8 +304,10 @@ def _direct_way(row: Move) -> dict[str, str]:
     return {"direct_address": there.address, "direct_port": str(ports[0][1]), "direct_private": str(int(private))}
 
 
-def _ask_host(row: Move, host_id: UUID, kind: str, args: dict[str, str], told: dict[str, str] | None = None) -> None:
-    ask_operation(
+def _request_operation(
+    row: Move, host_id: UUID, kind: str, args: dict[str, str], told: dict[str, str] | None = None
+) -> None:
+    request_operation(
         host_id=host_id,
         owner_id=row.renter_id,
         kind=kind,

@@ -14,12 +14,12 @@ from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
 from instances.models import Instance
 from instances.states import InstanceState
-from instances.volumes.transfers import bring_volumes
+from instances.volumes.transfers import start_moving_volumes
 from storage.errors import VolumeBusy
 from storage.states import SnapshotSource
 from storage.volumes import attachments
 from storage.volumes.selectors import any_data_set, data_set_named, holders_of, is_being_restored, snapshot_of, volume_of
-from storage.volumes.snapshots import ask_to_restore, locked_ready, take_snapshot
+from storage.volumes.snapshots import locked_ready, order_snapshot, request_restore
 
 if TYPE_CHECKING:
     from storage.models import Snapshot, Volume
@@ -35,9 +35,9 @@ def attach_volume(*, renter: User, volume_id: UUID, instance_id: UUID) -> Instan
     """
     with use_case():
         volume_of(renter.pk, volume_id)
-        instance = _locked_at_rest(renter, instance_id)
+        instance = _locked_stopped(renter, instance_id)
         volume = attachments.attach(owner_id=renter.pk, holder=instance.pk, host_id=instance.host_id, volume_id=volume_id)
-        _tell(instance, "volume_attached", volume.name)
+        _record_and_wake(instance, "volume_attached", volume.name)
     return instance
 
 
@@ -51,9 +51,9 @@ def detach_volume(*, renter: User, volume_id: UUID) -> None:
         holder = holders_of([volume.pk]).get(volume.pk)
         if holder is None:
             return
-        instance = _locked_at_rest(renter, holder)
+        instance = _locked_stopped(renter, holder)
         if attachments.detach(holder=holder, volume_id=volume.pk):
-            _tell(instance, "volume_detached", volume.name)
+            _record_and_wake(instance, "volume_detached", volume.name)
 
 
 def attach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
@@ -63,9 +63,9 @@ def attach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
     """
     with use_case():
         data_set_named(slug)
-        instance = _locked_at_rest(renter, instance_id)
+        instance = _locked_stopped(renter, instance_id)
         attachments.attach_data_set(holder=instance.pk, host_id=instance.host_id, slug=slug)
-        _tell(instance, "data_set_attached", slug)
+        _record_and_wake(instance, "data_set_attached", slug)
     return instance
 
 
@@ -76,13 +76,13 @@ def detach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
     """
     with use_case():
         any_data_set(slug)
-        instance = _locked_at_rest(renter, instance_id)
+        instance = _locked_stopped(renter, instance_id)
         if attachments.detach_data_set(holder=instance.pk, slug=slug):
-            _tell(instance, "data_set_detached", slug)
+            _record_and_wake(instance, "data_set_detached", slug)
     return instance
 
 
-def mount_ordered(
+def attach_for_rent(
     instance: Instance, *, volume_ids: Sequence[UUID], data_sets: Sequence[str] = (), coming: Sequence["Volume"] = ()
 ) -> None:
     """Attach volumes and data sets of a new instance, inside the use case that rents it.
@@ -95,13 +95,13 @@ def mount_ordered(
         attachments.attach_data_set(holder=instance.pk, host_id=instance.host_id, slug=slug)
 
 
-def remount(instance: Instance, *, volume_ids: Sequence[UUID], coming: Sequence["Volume"] = ()) -> None:
+def replace_attachments(instance: Instance, *, volume_ids: Sequence[UUID], coming: Sequence["Volume"] = ()) -> None:
     """Replace the attached volumes at a start, inside its use case, before the state changes."""
     Instance.objects.select_for_update(of=("self",), no_key=True).get(pk=instance.pk)
     _mount_volumes(instance, volume_ids, coming)
 
 
-def check_not_restored(instance: Instance) -> None:
+def check_not_restoring(instance: Instance) -> None:
     """Raise VolumeBusy while a disk of the instance is being restored.
 
     Nothing may run on the disk or take it away meanwhile.
@@ -128,7 +128,7 @@ def snapshot_disk(*, renter: User, instance_id: UUID, name: str = "") -> "Snapsh
                 state=instance.state,
                 actions=instance.actions,
             )
-        snapshot = take_snapshot(
+        snapshot = order_snapshot(
             owner=renter,
             host_id=instance.host_id,
             source_kind=SnapshotSource.DISK,
@@ -149,12 +149,12 @@ def restore_disk(*, renter: User, snapshot_id: UUID) -> Instance:
     """
     with use_case():
         source = snapshot_of(renter.pk, snapshot_id)
-        instance = _locked_at_rest(renter, source.source_id)
+        instance = _locked_stopped(renter, source.source_id)
         snapshot = locked_ready(renter, snapshot_id)
         if snapshot.host_id != instance.host_id:
             raise NotFound("The instance has moved to another host since; make a volume from the snapshot instead.")
-        ask_to_restore(snapshot, size_gb=instance.data_disk_gb)
-        _tell(instance, "disk_restored", snapshot.name)
+        request_restore(snapshot, size_gb=instance.data_disk_gb)
+        _record_and_wake(instance, "disk_restored", snapshot.name)
     return instance
 
 
@@ -166,10 +166,10 @@ def _mount_volumes(instance: Instance, volume_ids: Sequence[UUID], coming: Seque
         volume_ids=volume_ids,
         coming=[volume.pk for volume in coming],
     )
-    bring_volumes(instance, coming)
+    start_moving_volumes(instance, coming)
 
 
-def _locked_at_rest(renter: User, instance_id: UUID) -> Instance:
+def _locked_stopped(renter: User, instance_id: UUID) -> Instance:
     """Lock a stopped instance and raise its generation.
 
     A start or stop that has read the row before fails with StaleRow and tries again.
@@ -177,17 +177,17 @@ def _locked_at_rest(renter: User, instance_id: UUID) -> Instance:
     instance = instance_of(renter, instance_id)
     rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=instance.pk)
     instance = rows.select_related("host", "offer", "image").get()
-    if instance.state not in _AT_REST or not instance.is_let_go:
+    if instance.state not in _AT_REST or not instance.is_released_by_host:
         raise UnlawfulMove(
             f"The instance is {instance.get_state_display()}: stop it first.", state=instance.state, actions=instance.actions
         )
-    check_not_restored(instance)
+    check_not_restoring(instance)
     Instance.objects.filter(pk=instance.pk).update(generation=F("generation") + 1)
     instance.generation += 1
     return instance
 
 
-def _tell(instance: Instance, kind: str, name: str) -> None:
+def _record_and_wake(instance: Instance, kind: str, name: str) -> None:
     record_event(instance, kind=kind, actor=RENTER, detail=Name(name=name))
     touch_host(instance)
     touch_renter(instance)

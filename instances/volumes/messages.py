@@ -32,6 +32,6 @@ _FAILURES: Final[Mapping[str, str | Promise]] = {
 _OTHER: Final = _("It failed. Nothing was changed.")
 
 
-def failure_words(code: str) -> str | Promise:
+def failure_text(code: str) -> str | Promise:
     """Return the text of a failure, or "" without one."""
     return _FAILURES.get(code, _OTHER) if code else ""

@@ -18,11 +18,11 @@ from common.messages import Message, Name, of_row
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.stream_tickets import pair_ticket
-from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, move_instance, record_event, touch_host, touch_to_run
+from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, change_state, record_event, touch_host, touch_to_run
 from instances.metering.meters import close_disk, close_use, open_disk
 from instances.metering.reserved_terms import payee_of
 from instances.models import Instance
-from instances.spot.bids import hint_freed
+from instances.spot.bids import hint_freed_gpus
 from instances.states import Desired, InstanceState
 from marketplace.hosts.incidents import open_incident
 from marketplace.hosts.storage_selectors import storage_host
@@ -33,7 +33,7 @@ from storage.volumes import transfer_completion as ends
 from storage.volumes import transfers as orders
 from storage.volumes.attachments import attach_arriving, detach
 from storage.volumes.selectors import volume_of
-from storage.volumes.transfer_selectors import holders_waiting, moves_waited_for
+from storage.volumes.transfer_selectors import holders_waiting, transfers_awaited_by
 
 if TYPE_CHECKING:
     from storage.models import Operation, Volume, VolumeMove
@@ -69,7 +69,7 @@ def copy_volume_to_host(
     )
 
 
-def volumes_to_bring(*, renter_id: UUID, host_id: UUID, volume_ids: Sequence[UUID] | None) -> list["Volume"]:
+def volumes_to_move(*, renter_id: UUID, host_id: UUID, volume_ids: Sequence[UUID] | None) -> list["Volume"]:
     """Return those of the wanted volumes that are on other hosts, or raise NotFound."""
     wanted = [volume_of(renter_id, volume_id) for volume_id in sorted(set(volume_ids or ()))]
     return [volume for volume in wanted if volume.host_id != host_id]
@@ -86,50 +86,50 @@ def check_can_wait(instance: Instance, coming: Sequence["Volume"], *, leased: bo
         raise VolumeElsewhere(f"{where}, and no GPUs are free here at once to wait for it. Move it first.")
 
 
-def bring_volumes(instance: Instance, coming: Sequence["Volume"]) -> None:
+def start_moving_volumes(instance: Instance, coming: Sequence["Volume"]) -> None:
     """Start moving volumes to the instance and attach them, inside the use case of its rent or start.
 
     The instance runs when they have arrived.
     """
     for volume in coming:
-        orders.begin_move(volume, storage_host(instance.host_id), ticket=_ticket, waits_for=instance.pk)
+        orders.start_move(volume, storage_host(instance.host_id), ticket=_ticket, waits_for=instance.pk)
         attach_arriving(holder=instance.pk, host_id=instance.host_id, volume=volume)
         record_event(instance, kind="volume_coming", actor=RENTER, detail=Name(name=volume.name))
 
 
-def conclude_carry(operation: "Operation") -> None:
+def apply_transfer_result(operation: "Operation") -> None:
     """Apply the end of a volume's transfer.
 
     The instance that waits for it is updated in a transaction of its own, since instances are locked before volumes.
     """
-    ends.conclude_carry(operation)
+    ends.apply_transfer_result(operation)
     enqueue("instances.follow_volume_moves")
 
 
-def follow_volume_moves(*, now: datetime) -> int:
+def advance_volume_transfers(*, now: datetime) -> int:
     """Advance transfers of volumes, and instances that wait for them; return how many have changed.
 
     This is a sweep.
     """
-    return ends.follow_volume_moves(now=now) + sum(_follow(holder) for holder in holders_waiting())
+    return ends.advance_volume_transfers(now=now) + sum(_advance_holder(holder) for holder in holders_waiting())
 
 
-def cancel_bringing(instance: Instance, *, actor: str = RENTER) -> bool:
+def cancel_awaited_transfers(instance: Instance, *, actor: str = RENTER) -> bool:
     """Cancel the transfers that an instance waits for, inside a use case; return False without any.
 
     The instance is as before its order.
     """
     close_use(instance.pk)
-    if not ends.cancel_waited_for(holder=instance.pk):
+    if not ends.cancel_transfers_for(holder=instance.pk):
         return False
-    _give_up(instance, code=ends.CANCELLED, detail=None, actor=actor)
+    _abort(instance, code=ends.CANCELLED, detail=None, actor=actor)
     return True
 
 
-def _follow(holder: UUID) -> bool:
+def _advance_holder(holder: UUID) -> bool:
     try:
         with use_case():
-            return _look(holder)
+            return _advance(holder)
     except StaleRow:
         return False  # it changed meanwhile: the next run sees it
     except DomainError as error:
@@ -138,18 +138,18 @@ def _follow(holder: UUID) -> bool:
         return False
 
 
-def _look(holder: UUID) -> bool:
+def _advance(holder: UUID) -> bool:
     instance = Instance.objects.select_related("host", "offer", "image").filter(pk=holder).first()
-    rows = moves_waited_for(holder)
+    rows = transfers_awaited_by(holder)
     if instance is None or instance.state != InstanceState.COPYING:
-        ends.forget_waiting(holder=holder)
+        ends.clear_waiting(holder=holder)
         return True
     broken = next((row for row in rows if row.state in _BROKEN), None)
     if broken is not None:
         close_use(instance.pk)
-        ends.cancel_waited_for(holder=holder)
+        ends.cancel_transfers_for(holder=holder)
         why = of_row(broken.failure_message, broken.failure_detail)
-        _give_up(instance, code=broken.failure_code, detail=why, actor=SYSTEM)
+        _abort(instance, code=broken.failure_code, detail=why, actor=SYSTEM)
     elif all(row.switched_at is not None for row in rows):
         _run(instance, Name(name=", ".join(row.source.name for row in rows)))
     else:
@@ -161,15 +161,15 @@ def _run(instance: Instance, names: Message) -> None:
     """Start an instance whose volumes have arrived: a new one as requested, a stopped one as starting."""
     open_disk(instance, at=clock.now(), payee_id=payee_of(instance))
     if _is_new(instance):
-        move_instance(instance, InstanceState.REQUESTED, kind="volume_arrived", actor=SYSTEM, detail=names, **NO_PROGRESS)
+        change_state(instance, InstanceState.REQUESTED, kind="volume_arrived", actor=SYSTEM, detail=names, **NO_PROGRESS)
     else:
         begun = {"run_generation": instance.run_generation + 1, "retention_left": None, **NO_PROGRESS}
-        move_instance(instance, InstanceState.STARTING, kind="volume_arrived", actor=SYSTEM, detail=names, **begun)
-    ends.forget_waiting(holder=instance.pk)
+        change_state(instance, InstanceState.STARTING, kind="volume_arrived", actor=SYSTEM, detail=names, **begun)
+    ends.clear_waiting(holder=instance.pk)
     touch_to_run(instance)
 
 
-def _give_up(instance: Instance, *, code: str, detail: Message | None, actor: str) -> None:
+def _abort(instance: Instance, *, code: str, detail: Message | None, actor: str) -> None:
     """Undo a rent or start whose volumes do not come; nothing is charged, money and GPUs are free again.
 
     The wallets are locked already.
@@ -177,21 +177,21 @@ def _give_up(instance: Instance, *, code: str, detail: Message | None, actor: st
     now = clock.now()
     if release_leases(holder=instance.pk, reason="not copied"):
         hint_waiting()
-        hint_freed(instance.offer_id)
+        hint_freed_gpus(instance.offer_id)
     kind = "volume_cancelled" if code == ends.CANCELLED else "volume_not_moved"
     if _is_new(instance):
         close_disk(instance.pk)
         failure = {"failure_code": code[:40], **columns("failure_detail", detail)}
         gone = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, **NO_PROGRESS, **failure}
-        move_instance(instance, InstanceState.RELEASING, kind=kind, actor=actor, detail=detail, **gone)
+        change_state(instance, InstanceState.RELEASING, kind=kind, actor=actor, detail=detail, **gone)
     else:
         kept = RETENTION if instance.retention_left is None else instance.retention_left
         rests = {"desired": Desired.STOPPED, "stop_requested_at": now, "stopped_at": now, "release_at": now + kept}
-        move_instance(instance, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, **rests, **_NOTHING)
-    for row in moves_waited_for(instance.pk):
+        change_state(instance, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, **rests, **_NOTHING)
+    for row in transfers_awaited_by(instance.pk):
         if row.switched_at is None:
             detach(holder=instance.pk, volume_id=row.source_id)  # it keeps the volumes that have arrived
-    ends.forget_waiting(holder=instance.pk)
+    ends.clear_waiting(holder=instance.pk)
     touch_host(instance)
 
 

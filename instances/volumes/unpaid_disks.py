@@ -13,7 +13,7 @@ from instances.metering.reserved_terms import locked_with_wallets, payee_of
 from instances.states import ENDING
 
 
-def follow_disks(*, now: datetime) -> int:
+def update_disk_meters(*, now: datetime) -> int:
     """Close meters whose money is used up, and open them again with money; return how many.
 
     This is a sweep. Because of the closing, no later top-up pays for the time between.

@@ -6,14 +6,19 @@ from uuid import UUID
 
 from common.db.transactions import use_case
 from instances.core.selectors import ids_of_host, lost_disks_among
-from instances.monitoring.lost_data import find_disk, find_volume_of, lose_disk, lose_volume_of
+from instances.monitoring.lost_data import (
+    mark_attached_volume_found,
+    mark_attached_volume_lost,
+    mark_disk_found,
+    mark_disk_lost,
+)
 from storage.volumes.selectors import lost_volumes_among, volume_ids_on_host
 from storage.volumes.usage import DiskUseRow, record_disk_use
 
 Since = Mapping[UUID, datetime | None]
 
 
-def note_disk_use(*, host_id: UUID, rows: Sequence[DiskUseRow], at: datetime) -> int:
+def record_disk_usage(*, host_id: UUID, rows: Sequence[DiskUseRow], at: datetime) -> int:
     """Store the usage of the host's own disks, and mark lost and found ones.
 
     Returns how many readings were stored.
@@ -25,12 +30,12 @@ def note_disk_use(*, host_id: UUID, rows: Sequence[DiskUseRow], at: datetime) ->
     looked_at = [row for row in rows if row.trouble is not None]  # older agents do not report trouble
     if looked_at:
         told = [row.id for row in looked_at]
-        _follow(looked_at, lost_disks_among(host_id, told), lose_disk, find_disk, at)
-        _follow(looked_at, lost_volumes_among(host_id, told), lose_volume_of, find_volume_of, at)
+        _update_lost(looked_at, lost_disks_among(host_id, told), mark_disk_lost, mark_disk_found, at)
+        _update_lost(looked_at, lost_volumes_among(host_id, told), mark_attached_volume_lost, mark_attached_volume_found, at)
     return noted
 
 
-def _follow(
+def _update_lost(
     rows: Sequence[DiskUseRow],
     lost: Since,
     lose: Callable[[UUID, str, datetime], None],

@@ -34,7 +34,7 @@ _LINE_CHARS: Final = 500
 
 
 @dataclass(frozen=True)
-class Order:
+class EntryOrder:
     """Order of a `rent` entry, which also narrows a `tell` entry.
 
     An image or disk of None is taken from the search line.
@@ -47,8 +47,8 @@ class Order:
     name: str = ""
 
 
-def draft_watch(*, user: User, line: str, action: str, order: Order, lifetime: timedelta) -> Watch:
-    """Return the checked entry that `create_watch` would write; nothing is written or held."""
+def draft_entry(*, user: User, line: str, action: str, order: EntryOrder, lifetime: timedelta) -> Watch:
+    """Return the checked entry that `create_entry` would write; nothing is written or held."""
     asked = parse_line(line)
     slug = order.image or asked.image
     image = find_image(slug, user) if slug else None
@@ -74,7 +74,7 @@ def draft_watch(*, user: User, line: str, action: str, order: Order, lifetime: t
     )
 
 
-def most_micros(watch: Watch) -> int:
+def highest_cost(watch: Watch) -> int:
     """Return one hour of all GPUs at the highest accepted price, in micro-units.
 
     So much is held, and the order never costs more.
@@ -84,7 +84,7 @@ def most_micros(watch: Watch) -> int:
 
 def query_of(watch: Watch) -> OfferQuery:
     """Return the search of an entry: its line, its highest price and what its order needs."""
-    asked = _read_again(watch.line)
+    asked = _parse_cached(watch.line)
     own = list(asked.conditions)
     if watch.max_price_micros is not None:
         own.append(Condition("price", Op.LE, Decimal(watch.max_price_micros) / MICROS_PER_UNIT))
@@ -103,7 +103,7 @@ def query_of(watch: Watch) -> OfferQuery:
 
 
 @lru_cache(maxsize=4096)
-def _read_again(line: str) -> OfferQuery:
+def _parse_cached(line: str) -> OfferQuery:
     """Parse a search line; cached, since each pass parses all waiting lines, many of which are equal."""
     return parse_line(line)
 

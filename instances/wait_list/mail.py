@@ -9,12 +9,12 @@ from instances.constants import FREE_GPU_TOLD
 from instances.models import Watch
 from instances.states import WatchState
 from instances.wait_list.messages import mail_of
-from instances.wait_list.selectors import watches_to_mail
+from instances.wait_list.selectors import entries_to_mail
 
 
 def queue_watch_mails(*, now: datetime) -> int:
     """Queue mails about ended entries that were not mailed, and return how many."""
-    return sum(_queue(watch, now) for watch in watches_to_mail(now))
+    return sum(_queue(watch, now) for watch in entries_to_mail(now))
 
 
 def _queue(watch: Watch, now: datetime) -> bool:

@@ -17,7 +17,7 @@ from instances.models import Watch
 from instances.states import WatchAction, WatchState
 
 
-def watches_of(user: User) -> QuerySet[Watch]:
+def entries_of(user: User) -> QuerySet[Watch]:
     """Return the user's entries, newest first, annotated with how many waiting ones are `ahead`."""
     before = Watch.objects.filter(state=WatchState.WAITING, place__lt=OuterRef("place")).order_by()
     ahead = Subquery(before.values("state").annotate(count=Count("pk")).values("count"))
@@ -25,14 +25,14 @@ def watches_of(user: User) -> QuerySet[Watch]:
     return own.annotate(ahead=Coalesce(ahead, 0)).order_by("-place")
 
 
-def watches_in(user: User, states: Sequence[str]) -> QuerySet[Watch]:
+def entries_in(user: User, states: Sequence[str]) -> QuerySet[Watch]:
     """Return entries in these states, or all when none is named."""
-    return watches_of(user).filter(state__in=states) if states else watches_of(user)
+    return entries_of(user).filter(state__in=states) if states else entries_of(user)
 
 
-def watch_of(user: User, watch_id: UUID) -> Watch:
+def entry_of(user: User, watch_id: UUID) -> Watch:
     """Return the user's entry; raise NotFound for any other, existing or not."""
-    watch = watches_of(user).filter(pk=watch_id).first()
+    watch = entries_of(user).filter(pk=watch_id).first()
     if watch is None:
         raise NotFound("There is no such place in the wait list.")
     return watch
@@ -48,12 +48,12 @@ def waiting_after(place: int) -> list[Watch]:
     return list(waiting.order_by("place")[:SWEEP_BATCH])
 
 
-def expired_watches(now: datetime) -> list[Watch]:
+def expired_entries(now: datetime) -> list[Watch]:
     due = Watch.objects.filter(state=WatchState.WAITING, expires_at__lte=now)
     return list(due.order_by("expires_at")[:SWEEP_BATCH])
 
 
-def watches_to_mail(now: datetime) -> list[Watch]:
+def entries_to_mail(now: datetime) -> list[Watch]:
     """Return ended entries to be mailed; users who cancelled know it already."""
     ended = Watch.objects.filter(
         mailed_at=None,

@@ -16,21 +16,21 @@ from billing.ledger.postings import lock_wallets
 from billing.ledger.wallets import open_wallet
 from billing.metering.holds import hold_funds, release_hold
 from common import change_counters, clock
-from common.db.transactions import joining, only_one, use_case
+from common.db.transactions import exclusive_lock, joining, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove
 from common.ids import public_id
 from common.jobs import enqueue
 from common.messages import Name
 from common.transitions import move
 from instances.constants import WATCH_KEPT, WATCHES_AT_MOST
-from instances.core.capacity_hints import someone_waits
+from instances.core.capacity_hints import has_waiting_entries
 from instances.core.transitions import RENTER, SYSTEM, record_event, retry_stale
 from instances.models import Quote, Watch
 from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from instances.states import WATCH_MACHINE, WatchAction, WatchState
-from instances.wait_list.entries import Order, draft_watch, most_micros, query_of
-from instances.wait_list.selectors import expired_watches, waiting_after, waiting_of, watch_of
+from instances.wait_list.entries import EntryOrder, draft_entry, highest_cost, query_of
+from instances.wait_list.selectors import entry_of, expired_entries, waiting_after, waiting_of
 from marketplace.errors import PriceChanged, SearchSyntaxError
 from marketplace.search.language.fields import Condition, OfferQuery, Op
 from marketplace.search.selectors import search_offers
@@ -54,26 +54,26 @@ class _Unservable(Exception):
 # Entries.
 
 
-def create_watch(
+def create_entry(
     *,
     user: User,
     line: str,
     action: str = WatchAction.TELL,
-    order: Order | None = None,
+    order: EntryOrder | None = None,
     lifetime: timedelta = timedelta(days=7),
 ) -> Watch:
     """Add an entry at the end of the wait list; a `rent` entry holds one hour at its highest price.
 
     Raises SearchSyntaxError, InvalidInput, NotFound (image, SSH keys), TooMany or InsufficientFunds.
     """
-    watch = draft_watch(user=user, line=line, action=action, order=order or Order(), lifetime=lifetime)
+    watch = draft_entry(user=user, line=line, action=action, order=order or EntryOrder(), lifetime=lifetime)
     with use_case():
         # so that of two at the same time only one takes the last entry of the limit
         lock_wallets([open_wallet(owner_id=user.pk).pk])
         if waiting_of(user).count() >= WATCHES_AT_MOST:
             raise TooMany(f"An account has at most {WATCHES_AT_MOST} places in the wait list; cancel some first.")
         if action == WatchAction.RENT:
-            hold_funds(owner_id=user.pk, amount_micros=most_micros(watch), source_kind=WATCH_SOURCE, source_id=watch.pk)
+            hold_funds(owner_id=user.pk, amount_micros=highest_cost(watch), source_kind=WATCH_SOURCE, source_id=watch.pk)
         watch.save(force_insert=True)
         watch.refresh_from_db(fields=["place"])
         _touch(watch)
@@ -81,14 +81,14 @@ def create_watch(
     return watch
 
 
-def cancel_watch(*, user: User, watch_id: UUID) -> Watch:
+def cancel_entry(*, user: User, watch_id: UUID) -> Watch:
     """Cancel an entry and release its hold; repeating it changes nothing.
 
     Raises UnlawfulMove when it has ended otherwise.
     """
 
     def attempt() -> Watch:
-        watch = watch_of(user, watch_id)
+        watch = entry_of(user, watch_id)
         if watch.state == WatchState.CANCELLED:
             return watch
         if watch.state != WatchState.WAITING:
@@ -100,12 +100,12 @@ def cancel_watch(*, user: User, watch_id: UUID) -> Watch:
         return retry_stale(attempt)
 
 
-def expire_watches(*, now: datetime) -> int:
+def expire_entries(*, now: datetime) -> int:
     """End the entries that have expired, release their holds, and return how many."""
-    return sum(_try_end(watch, WatchState.EXPIRED) for watch in expired_watches(now))
+    return sum(_try_end(watch, WatchState.EXPIRED) for watch in expired_entries(now))
 
 
-def drop_old_watches(*, now: datetime) -> int:
+def delete_old_entries(*, now: datetime) -> int:
     """Delete entries that ended long ago and return how many."""
     with use_case():
         dropped, _ = Watch.objects.filter(ended_at__lt=now - WATCH_KEPT).delete()
@@ -115,16 +115,16 @@ def drop_old_watches(*, now: datetime) -> int:
 # The pass.
 
 
-def serve_watches(*, now: datetime) -> int:
+def serve_entries(*, now: datetime) -> int:
     """Serve waiting entries strictly in their order; return how many were told or rented for.
 
     While another pass runs, nothing is done. Nothing is kept back for an entry that needs more than is free.
     """
-    expire_watches(now=now)
+    expire_entries(now=now)
     served = 0
-    with only_one(_PASS_LOCK) as ours:
-        for _ in range(_WALKS if ours and someone_waits() else 0):
-            walk = _Walk()
+    with exclusive_lock(_PASS_LOCK) as ours:
+        for _ in range(_WALKS if ours and has_waiting_entries() else 0):
+            walk = _Pass()
             walk.go()
             served += walk.served
             if not walk.overtaking:
@@ -133,7 +133,7 @@ def serve_watches(*, now: datetime) -> int:
 
 
 @dataclass
-class _Walk:
+class _Pass:
     """One pass over the list.
 
     `passed` are searches that found nothing at their turn, `refused` are orders that failed.
@@ -149,12 +149,12 @@ class _Walk:
         place = 0
         while batch := waiting_after(place):
             for watch in batch:
-                self._turn(watch)
+                self._serve_isolated(watch)
                 if self.overtaking:
                     return
             place = batch[-1].place
 
-    def _turn(self, watch: Watch) -> None:
+    def _serve_isolated(self, watch: Watch) -> None:
         try:
             self.served += self._serve(watch)
         except _Unservable as error:
@@ -175,7 +175,7 @@ class _Walk:
             self.passed[query] = None
             return False
         if watch.action == WatchAction.TELL:
-            return _tell(watch, offers[0])
+            return _notify(watch, offers[0])
         return any(self._rent(watch, query, offer) for offer in offers)
 
     def _rent(self, watch: Watch, query: OfferQuery, offer: dict[str, Any]) -> bool:
@@ -221,7 +221,7 @@ def _checked_query(watch: Watch) -> OfferQuery:
         raise _Unservable("search_unreadable") from error
 
 
-def _tell(watch: Watch, offer: dict[str, Any]) -> bool:
+def _notify(watch: Watch, offer: dict[str, Any]) -> bool:
     with use_case():
         _end(watch, WatchState.TOLD, offer_id=offer["id"])
     return True
@@ -243,17 +243,17 @@ def _rent_for(watch: Watch, offer: dict[str, Any]) -> None:
             gpu_count=watch.gpu_count,
             data_disk_gb=watch.data_disk_gb,
         )
-        _check_bargain(watch, quote, offer)
+        _check_price(watch, quote, offer)
         instance = rent_instance(renter=watch.user, quote_id=quote.pk, name=watch.name, ssh_key_ids=watch.ssh_key_ids)
         record_event(instance, kind="rented_from_wait_list", actor=SYSTEM, detail=Name(name=watch.line))
         _end(watch, WatchState.RENTED, instance_id=instance.pk, offer_id=offer["id"])
 
 
-def _check_bargain(watch: Watch, quote: Quote, offer: dict[str, Any]) -> None:
+def _check_price(watch: Watch, quote: Quote, offer: dict[str, Any]) -> None:
     """Raise PriceChanged for a price above the accepted one, or an offer that changed since it was found."""
     if quote.offer_version != offer["version"]:
         raise PriceChanged("The offer changed at the moment of the order.")
-    if max(quote.rate_micros_per_hour, quote.due_now_micros) > most_micros(watch):
+    if max(quote.rate_micros_per_hour, quote.due_now_micros) > highest_cost(watch):
         raise PriceChanged("The order would cost more than was agreed to.")
 
 
@@ -289,4 +289,4 @@ def _try_end(watch: Watch, state: WatchState, *, detail: str = "") -> bool:
 
 
 def _touch(watch: Watch) -> None:
-    change_counters.touch(f"user:{watch.user_id.hex}")
+    change_counters.notify_change(f"user:{watch.user_id.hex}")

@@ -14,11 +14,11 @@ from rest_framework.views import APIView
 
 from accounts.constants import INSTANCE_SCOPES
 from accounts.models import User
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common import clock
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.billing_mode.change_quotes import quote_change
@@ -26,18 +26,24 @@ from instances.core.selectors import events_of, instance_of, instances_in, quote
 from instances.errors import QuoteExpired, QuoteMismatch
 from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.start_cpu_only import start_without_gpu
-from instances.metering.costs import bill_of, bills_of, charges_of
+from instances.metering.costs import charges_of, cost_of, costs_of_instances
 from instances.models import Instance, InstanceEvent, Watch
 from instances.orders.quote_claims import quote_for_order
-from instances.orders.quotes import create_quote, quote_again
+from instances.orders.quotes import create_quote, renew_quote
 from instances.orders.rent import rent_instance
 from instances.release.services import release_instance
 from instances.schedules.settings import change_settings
 from instances.states import InstanceState, WatchState
-from instances.wait_list.entries import Order
-from instances.wait_list.selectors import held_for_watches, watch_of, watches_in
-from instances.wait_list.wait_list import cancel_watch, create_watch
-from instances.web.orders.request_parsing import read_change, read_choices, read_expected, read_volume_ids, read_wishes
+from instances.wait_list.entries import EntryOrder
+from instances.wait_list.selectors import entries_in, entry_of, held_for_watches
+from instances.wait_list.wait_list import cancel_entry, create_entry
+from instances.web.orders.request_parsing import (
+    parse_change_request,
+    parse_choices,
+    parse_expected,
+    parse_quote_request,
+    read_volume_ids,
+)
 from instances.web.resources import (
     QUOTE_PREFIX,
     EventOut,
@@ -49,8 +55,14 @@ from instances.web.resources import (
     quote_resource,
     usage_resource,
 )
-from instances.web.responses import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
-from instances.web.schedules.serializers import read_settings
+from instances.web.responses import (
+    idempotent_instance_response,
+    instance_id_of,
+    instance_response,
+    may_connect,
+    require_connect_scope_for,
+)
+from instances.web.schedules.serializers import parse_settings
 from instances.web.serializers import InstanceIn, InstancePatch, QuoteIn, StartIn
 from instances.web.wait_list.serializers import WATCH_PREFIX, WatchIn, WatchOut, watch_resource
 from marketplace.errors import PriceChanged
@@ -64,13 +76,13 @@ class QuotesView(APIView):
 
     @extend_schema(operation_id="quotes_create", request=QuoteIn, responses={201: schema_of(QuoteOut)})
     def post(self, request: Request) -> Response:
-        wanted, renter = checked(QuoteIn, request.data), asker(request)
+        wanted, renter = validated(QuoteIn, request.data), current_user(request)
         if wanted.get("instance"):
-            change = read_change(wanted)
-            return reply_once(request, lambda: (201, quote_resource(quote_change(renter=renter, **change))))
-        wishes = read_wishes(wanted)
+            change = parse_change_request(wanted)
+            return idempotent_response(request, lambda: (201, quote_resource(quote_change(renter=renter, **change))))
+        wishes = parse_quote_request(wanted)
         wishes["image"] = current_image(user=renter, text=wishes["image"]).slug
-        return reply_once(request, lambda: (201, quote_resource(create_quote(renter=renter, **wishes))))
+        return idempotent_response(request, lambda: (201, quote_resource(create_quote(renter=renter, **wishes))))
 
 
 class QuoteView(APIView):
@@ -80,7 +92,7 @@ class QuoteView(APIView):
 
     @extend_schema(operation_id="quotes_retrieve", responses=schema_of(QuoteOut))
     def get(self, request: Request, quote_id: str) -> Response:
-        return Response(quote_resource(quote_of(asker(request), parse_public_id(QUOTE_PREFIX, quote_id))))
+        return Response(quote_resource(quote_of(current_user(request), parse_public_id(QUOTE_PREFIX, quote_id))))
 
 
 class InstancesView(GenericAPIView[Instance]):
@@ -93,13 +105,13 @@ class InstancesView(GenericAPIView[Instance]):
     )
 
     def get_queryset(self) -> QuerySet[Instance]:
-        return instances_in(asker(self.request), self.request.query_params.getlist("state"))
+        return instances_in(current_user(self.request), self.request.query_params.getlist("state"))
 
     @extend_schema(operation_id="instances_list", responses=list_of(InstanceOut), parameters=[states])
     def get(self, request: Request) -> Response:
         page = cast("list[Instance]", self.paginate_queryset(self.get_queryset()))
         now = clock.now()
-        bills, opens = bills_of(page, now), may_connect(request)
+        bills, opens = costs_of_instances(page, now), may_connect(request)
         return self.get_paginated_response([instance_resource(row, bills[row.pk], now, opens=opens) for row in page])
 
     @extend_schema(operation_id="instances_create", request=InstanceIn, responses={201: schema_of(InstanceOut)})
@@ -109,16 +121,16 @@ class InstancesView(GenericAPIView[Instance]):
         With volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
         programs can read them.
         """
-        wanted, renter = checked(InstanceIn, request.data), asker(request)
+        wanted, renter = validated(InstanceIn, request.data), current_user(request)
         quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
-        expected = read_expected(wanted)
-        order = {"quote_id": quote_id, "expected": expected, **read_choices(wanted)}
+        expected = parse_expected(wanted)
+        order = {"renter": renter, "quote_id": quote_id, "expected": expected, **parse_choices(wanted)}
         if order["volume_ids"]:
-            require_entry_for(request, quote_of(renter, quote_id).image)
+            require_connect_scope_for(request, quote_of(renter, quote_id).image)
         try:
-            return reply_with_instance(request, lambda: (201, shown(rent_instance(renter=renter, **order))))
+            return idempotent_instance_response(request, lambda: (201, instance_response(rent_instance(**order))))
         except (PriceChanged, QuoteExpired) as error:
-            error.extra["quote"] = quote_resource(quote_again(renter=renter, quote_id=quote_id))
+            error.extra["quote"] = quote_resource(renew_quote(renter=renter, quote_id=quote_id))
             raise
         except QuoteMismatch as error:
             fitting = quote_for_order(renter=renter, quote_id=quote_id, expected=expected)
@@ -133,15 +145,15 @@ class InstanceView(APIView):
 
     @extend_schema(operation_id="instances_retrieve", responses=schema_of(InstanceOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(shown(_own(request, instance_id), opens=may_connect(request)))
+        return Response(instance_response(_own(request, instance_id), opens=may_connect(request)))
 
     @extend_schema(operation_id="instances_update", request=InstancePatch, responses=schema_of(InstanceOut))
     def patch(self, request: Request, instance_id: str) -> Response:
-        wanted = checked(InstancePatch, request.data)
+        wanted = validated(InstancePatch, request.data)
         changed = change_settings(
-            renter=asker(request), instance_id=instance_id_of(instance_id), wishes=read_settings(wanted)
+            renter=current_user(request), instance_id=instance_id_of(instance_id), wishes=parse_settings(wanted)
         )
-        return Response(shown(changed, opens=may_connect(request)))
+        return Response(instance_response(changed, opens=may_connect(request)))
 
     @extend_schema(operation_id="instances_release", responses={202: schema_of(InstanceOut)})
     def delete(self, request: Request, instance_id: str) -> Response:
@@ -149,8 +161,8 @@ class InstanceView(APIView):
 
         Repeating it changes nothing.
         """
-        released = release_instance(renter=asker(request), instance_id=instance_id_of(instance_id))
-        return Response(shown(released, opens=may_connect(request)), status=202)
+        released = release_instance(renter=current_user(request), instance_id=instance_id_of(instance_id))
+        return Response(instance_response(released, opens=may_connect(request)), status=202)
 
 
 class StartView(APIView):
@@ -165,18 +177,18 @@ class StartView(APIView):
         With other volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
         programs can read them.
         """
-        wanted = checked(StartIn, request.data)
+        wanted = validated(StartIn, request.data)
         limit = wanted.get("max_hourly_rate")
         order: dict[str, Any] = {
-            "renter": asker(request),
+            "renter": current_user(request),
             "instance_id": instance_id_of(instance_id),
             "max_rate_micros": None if limit is None else parse_money(limit),
             "volume_ids": read_volume_ids(wanted.get("volume_ids")),
         }
         if order["volume_ids"]:
-            require_entry_for(request, _own(request, instance_id).image)
+            require_connect_scope_for(request, _own(request, instance_id).image)
         begin = start_without_gpu if wanted["mode"] == "cpu" else partial(start_instance, wait=wanted["wait"])
-        return reply_with_instance(request, lambda: (202, shown(begin(**order))))
+        return idempotent_instance_response(request, lambda: (202, instance_response(begin(**order))))
 
 
 class RestartView(APIView):
@@ -186,8 +198,10 @@ class RestartView(APIView):
 
     @extend_schema(operation_id="instances_restart", request=None, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_with_instance(request, lambda: (202, shown(restart_instance(renter=renter, instance_id=row_id))))
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        return idempotent_instance_response(
+            request, lambda: (202, instance_response(restart_instance(renter=renter, instance_id=row_id)))
+        )
 
 
 class EventsView(GenericAPIView[InstanceEvent]):
@@ -211,7 +225,7 @@ class UsageView(APIView):
     @extend_schema(operation_id="instances_usage", responses=schema_of(UsageOut))
     def get(self, request: Request, instance_id: str) -> Response:
         instance = _own(request, instance_id)
-        return Response(usage_resource(instance, bill_of(instance, clock.now()), charges_of(instance)))
+        return Response(usage_resource(instance, cost_of(instance, clock.now()), charges_of(instance)))
 
 
 class WatchesView(GenericAPIView[Watch]):
@@ -225,7 +239,7 @@ class WatchesView(GenericAPIView[Watch]):
     )
 
     def get_queryset(self) -> QuerySet[Watch]:
-        return watches_in(asker(self.request), self.request.query_params.getlist("state"))
+        return entries_in(current_user(self.request), self.request.query_params.getlist("state"))
 
     @extend_schema(operation_id="watches_list", responses=list_of(WatchOut), parameters=[states])
     def get(self, request: Request) -> Response:
@@ -234,16 +248,16 @@ class WatchesView(GenericAPIView[Watch]):
 
     @extend_schema(operation_id="watches_create", request=WatchIn, responses={201: schema_of(WatchOut)})
     def post(self, request: Request) -> Response:
-        wanted, user = checked(WatchIn, request.data), asker(request)
+        wanted, user = validated(WatchIn, request.data), current_user(request)
         line, action = wanted.pop("q"), wanted.pop("action")
         lifetime = timedelta(hours=wanted.pop("expires_in_hours"))
         order = _watch_order(wanted)
 
         def take_place() -> tuple[int, WatchOut]:
-            made = create_watch(user=user, line=line, action=action, order=order, lifetime=lifetime)
+            made = create_entry(user=user, line=line, action=action, order=order, lifetime=lifetime)
             return 201, _shown_watch(user, made.pk)
 
-        return reply_once(request, take_place)
+        return idempotent_response(request, take_place)
 
 
 class WatchView(APIView):
@@ -254,7 +268,7 @@ class WatchView(APIView):
     @extend_schema(operation_id="watches_retrieve", responses=schema_of(WatchOut))
     def get(self, request: Request, watch_id: str) -> Response:
         """Return one of your entries in the wait list."""
-        return Response(_shown_watch(asker(request), parse_public_id(WATCH_PREFIX, watch_id)))
+        return Response(_shown_watch(current_user(request), parse_public_id(WATCH_PREFIX, watch_id)))
 
     @extend_schema(operation_id="watches_cancel", responses={200: schema_of(WatchOut)})
     def delete(self, request: Request, watch_id: str) -> Response:
@@ -262,23 +276,23 @@ class WatchView(APIView):
 
         Repeating it changes nothing.
         """
-        user, row_id = asker(request), parse_public_id(WATCH_PREFIX, watch_id)
-        cancel_watch(user=user, watch_id=row_id)
+        user, row_id = current_user(request), parse_public_id(WATCH_PREFIX, watch_id)
+        cancel_entry(user=user, watch_id=row_id)
         return Response(_shown_watch(user, row_id))
 
 
-def _watch_order(wanted: dict[str, Any]) -> Order:
+def _watch_order(wanted: dict[str, Any]) -> EntryOrder:
     price = wanted.pop("max_price")
     keys = _key_ids(wanted.pop("ssh_key_ids", None))
-    return Order(**wanted, ssh_key_ids=keys, max_price_micros=None if price is None else parse_money(price))
+    return EntryOrder(**wanted, ssh_key_ids=keys, max_price_micros=None if price is None else parse_money(price))
 
 
 def _shown_watch(user: User, watch_id: UUID) -> WatchOut:
-    return _watches([watch_of(user, watch_id)])[0]
+    return _watches([entry_of(user, watch_id)])[0]
 
 
 def _watches(watches: list[Any]) -> list[WatchOut]:
-    """Return the entries; they carry `ahead`, as `watches_of` annotates it."""
+    """Return the entries; they carry `ahead`, as `entries_of` annotates it."""
     held = held_for_watches(watches)
     return [watch_resource(watch, watch.ahead, held.get(watch.pk, 0)) for watch in watches]
 
@@ -288,4 +302,4 @@ def _key_ids(texts: list[str] | None) -> list[UUID] | None:
 
 
 def _own(request: Request, instance_id: str) -> Instance:
-    return instance_of(asker(request), instance_id_of(instance_id))
+    return instance_of(current_user(request), instance_id_of(instance_id))

@@ -18,7 +18,7 @@ from common import clock
 from common.messages import Message
 from instances.constants import ARCHIVE_TRIED, RETENTION
 from instances.core.selectors import events_of, instance_of, instances_of
-from instances.metering.costs import Bill, bills_of
+from instances.metering.costs import InstanceCost, costs_of_instances
 from instances.models import Instance, InstanceEvent
 from instances.retention.gpu_reservation import hold_fee
 from instances.retention.selectors import archive_place
@@ -30,9 +30,9 @@ from instances.web.monitoring.context import ALERT_EVENTS, alert_rows
 from instances.web.monitoring.usage_charts import RANGES
 from instances.web.object_sync.context import SYNC_EVENTS
 from instances.web.resources import health_of
-from instances.web.schedules.context import SCHEDULE_WORDS, gpus_are_taken, timers_of
-from instances.web.transfers.context import move_under_way
-from instances.web.volumes.transfer_context import volumes_on_the_way
+from instances.web.schedules.context import SCHEDULE_WORDS, gpus_are_taken, schedule_summary
+from instances.web.transfers.context import open_transfer_row
+from instances.web.volumes.transfer_context import awaited_volumes
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.reliability.selectors import coming_maintenance
 from storage.images.selectors import pull_of
@@ -46,7 +46,7 @@ class Row:
     """One instance as the console shows it."""
 
     instance: Instance
-    bill: Bill
+    bill: InstanceCost
     access: InstanceAccess
     health: str
     gpu: str
@@ -119,9 +119,9 @@ def instance_context(renter: User, instance_id: UUID) -> dict[str, Any]:
     return {
         "row": row,
         **changes_context(instance),
-        "timers": timers_of(instance, row.bill.place, now),
-        "move": move_under_way(instance),
-        "arrivals": volumes_on_the_way(instance),
+        "timers": schedule_summary(instance, row.bill.place, now),
+        "move": open_transfer_row(instance),
+        "arrivals": awaited_volumes(instance),
         "events": events,
         "alerts": alert_rows(renter, instance),
         "use_ranges": RANGES,
@@ -137,7 +137,7 @@ def instance_context(renter: User, instance_id: UUID) -> dict[str, Any]:
 
 def _rows(instances: Sequence[Instance]) -> list[Row]:
     now = clock.now()
-    bills = bills_of(instances, now)
+    bills = costs_of_instances(instances, now)
     return [
         Row(
             instance=instance,

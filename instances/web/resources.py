@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from billing.people.self_rental import what_pays_host
+from billing.people.self_rental import payable_money_of
 from billing.statements.selectors import StatementLine
 from common.http.message_schema import MessageOut
 from common.ids import public_id
@@ -13,7 +13,7 @@ from common.messages import stored
 from common.money import format_money, money_or_none
 from common.resources import OneOf, resource
 from instances.core.endpoints import is_reachable
-from instances.metering.costs import Bill
+from instances.metering.costs import InstanceCost
 from instances.models import Instance, InstanceEvent, Quote
 from instances.orders.quotes import quote_signature
 from instances.states import InstanceState
@@ -200,13 +200,13 @@ _MIB_PER_GIB = 1024
 INSTANCE_PREFIX, QUOTE_PREFIX, OFFER_PREFIX, HOST_PREFIX = "inst", "quot", "offr", "host"
 
 
-def instance_resource(instance: Instance, bill: Bill, now: datetime, *, opens: bool) -> InstanceOut:
+def instance_resource(instance: Instance, bill: InstanceCost, now: datetime, *, opens: bool) -> InstanceOut:
     """Return an instance; host, offer and image must be loaded.
 
     What opens it is included only with `opens`.
     """
     model = by_slug(instance.offer.gpu_model)
-    held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_let_go)
+    held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_released_by_host)
     holds = held and not instance.cpu_only
     return InstanceOut(
         id=public_id(INSTANCE_PREFIX, instance.pk),
@@ -277,7 +277,7 @@ def quote_resource(quote: Quote) -> QuoteOut:
         projected_total=format_money(quote.projected_micros),
         commitment_total=money_or_none(quote.committed_micros),
         deposit=format_money(quote.deposit_micros),
-        pays_host=what_pays_host(payer_id=quote.renter_id, owner_id=quote.offer.host.owner_id),
+        pays_host=payable_money_of(payer_id=quote.renter_id, owner_id=quote.offer.host.owner_id),
         instance=public_id(INSTANCE_PREFIX, quote.for_instance_id) if quote.for_instance_id else None,
         signature=quote_signature(quote),
         created_at=quote.created_at,
@@ -297,7 +297,7 @@ def event_resource(event: InstanceEvent) -> EventOut:
     )
 
 
-def usage_resource(instance: Instance, bill: Bill, lines: Sequence[StatementLine]) -> UsageOut:
+def usage_resource(instance: Instance, bill: InstanceCost, lines: Sequence[StatementLine]) -> UsageOut:
     """Return the costs of an instance: charges by the hour, and what has accrued since the last one."""
     cost = bill.cost
     return UsageOut(

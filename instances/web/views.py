@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 
 from accounts.selectors import ssh_keys_of
 from accounts.ssh_keys.services import add_ssh_key
-from accounts.web.decorators import SignedInRequest, signed_in
-from billing.people.self_rental import what_pays_host
+from accounts.web.decorators import SignedInRequest, login_required_page
+from billing.people.self_rental import payable_money_of
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id, public_id
@@ -28,15 +28,15 @@ from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from instances.release.services import release_instance
 from instances.schedules.settings import rename_instance
-from instances.wait_list.wait_list import cancel_watch, create_watch
+from instances.wait_list.wait_list import cancel_entry, create_entry
 from instances.web.context import instance_context, list_context
-from instances.web.orders.context import calculator_query, first_wishes, other_modes, rent_images
+from instances.web.orders.context import calculator_query, first_choices, other_modes, rent_images
 from instances.web.orders.forms import NameForm, RentForm
 from instances.web.pricing.context import calculator_context
-from instances.web.responses import changed
+from instances.web.responses import refresh_or_redirect
 from instances.web.volumes.context import free_volumes, sets_on_host
-from instances.web.volumes.transfer_context import volumes_that_could_come
-from instances.web.wait_list.context import preview_context, watch_form, watches_context
+from instances.web.volumes.transfer_context import movable_volumes
+from instances.web.wait_list.context import entry_form, preview_context, wait_list_context
 from marketplace.leasing.offer_selectors import OfferView, offer_view
 from storage.images.resolve import current_image
 
@@ -57,9 +57,9 @@ def _rent_form(request: SignedInRequest, offer: OfferView) -> RentForm:
     """Return the form, bound to what was posted, or on a first visit filled from the address."""
     keys, images = ssh_keys_of(request.user, None), rent_images(request.user, offer, _image_of(request))
     bound = request.POST if request.method == "POST" else None
-    form = RentForm(bound, initial=first_wishes(request.GET), offer=offer, images=images, keys=keys)
-    coming = volumes_that_could_come(request.user, offer.host_id)
-    form.offer_mounts(free_volumes(request.user, offer.host_id), sets_on_host(offer.host_id), coming)
+    form = RentForm(bound, initial=first_choices(request.GET), offer=offer, images=images, keys=keys)
+    coming = movable_volumes(request.user, offer.host_id)
+    form.set_mount_choices(free_volumes(request.user, offer.host_id), sets_on_host(offer.host_id), coming)
     return form
 
 
@@ -79,7 +79,7 @@ def calculator(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@signed_in
+@login_required_page
 def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
     """Show the rental form, or rent with what was posted; errors are shown above the unchanged form."""
     offer, fault = _offer(offer_id), None
@@ -95,7 +95,7 @@ def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
     """Show the all-in price of the present choices."""
     offer = _offer(offer_id)
@@ -105,7 +105,7 @@ def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
         if form.is_valid():
             current_image(user=request.user, text=form.wishes["image"])
             context["quote"] = create_quote(renter=request.user, offer_id=offer.id, **form.wishes)
-            context["pays_host"] = what_pays_host(payer_id=request.user.pk, owner_id=offer.owner_id)
+            context["pays_host"] = payable_money_of(payer_id=request.user.pk, owner_id=offer.owner_id)
             context["modes"], context["query"] = other_modes(offer, form.wishes), calculator_query(offer, form.wishes)
     except DomainError as error:
         context["refused"] = error
@@ -113,7 +113,7 @@ def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def rent_key(request: SignedInRequest, offer_id: str) -> HttpResponse:
     """Add an SSH key while renting, and show the choice of keys again."""
     context: dict[str, object] = {"offer": _offer(offer_id)}
@@ -126,93 +126,93 @@ def rent_key(request: SignedInRequest, offer_id: str) -> HttpResponse:
     return render_page(request, "instances/_keys.html", context)
 
 
-@signed_in
+@login_required_page
 def instances(request: SignedInRequest) -> HttpResponse:
     context = list_context(request.user, gone=request.GET.get("gone") == "1", page=request.GET.get("page"))
     return render(request, page="instances/instances.html", part="instances/_list.html", context=context)
 
 
-@signed_in
+@login_required_page
 def instance(request: SignedInRequest, instance_id: str) -> HttpResponse:
     context = instance_context(request.user, parse_public_id("inst", instance_id))
     return render(request, page="instances/instance.html", part="instances/_instance.html", context=context)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def instance_act(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
     wishes: dict[str, object] = {"hold": True} if verb == "stop" and request.POST.get("hold") else {}
     wishes |= {"max_rate_micros": parse_money(request.POST["max_rate"])} if "max_rate" in request.POST else {}
     wishes |= {"wait": True} if verb == "start" and request.POST.get("wait") else {}
     _VERBS[verb](renter=request.user, instance_id=parse_public_id("inst", instance_id), **wishes)
-    return changed(request, "instance", instance_id)
+    return refresh_or_redirect(request, "instance", instance_id)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def instance_rename(request: SignedInRequest, instance_id: str) -> HttpResponse:
     form = NameForm(request.POST)
     if form.is_valid():
         rename_instance(renter=request.user, instance_id=parse_public_id("inst", instance_id), **form.cleaned_data)
-    return changed(request, "instance", instance_id)
+    return refresh_or_redirect(request, "instance", instance_id)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def instance_report(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """Report that the instance does not work although its host says that it runs."""
     detail = request.POST.get("detail", "")
     report_fault(renter=request.user, instance_id=parse_public_id("inst", instance_id), detail=detail)
-    return changed(request, "instance", instance_id)
+    return refresh_or_redirect(request, "instance", instance_id)
 
 
-@signed_in
+@login_required_page
 def watches(request: SignedInRequest) -> HttpResponse:
     """Show the user's wait list, or add what was posted; errors are shown in the unchanged form."""
     if request.method == "POST":
-        return _take_place(request)
-    context = watches_context(request.user, request.GET.get("page"))
+        return _create_entry(request)
+    context = wait_list_context(request.user, request.GET.get("page"))
     return render(request, page="instances/watches.html", part="instances/_watches.html", context=context)
 
 
-def _take_place(request: SignedInRequest) -> HttpResponse:
-    form, fault = watch_form(request.user, request.POST, ""), None
+def _create_entry(request: SignedInRequest) -> HttpResponse:
+    form, fault = entry_form(request.user, request.POST, ""), None
     try:
         if form.is_valid():
-            create_watch(user=request.user, **form.place)
+            create_entry(user=request.user, **form.place)
             messages.success(request, _("You joined the waitlist"))
-            return _gone_to(request, "watches")
+            return _redirect_to(request, "watches")
     except DomainError as error:
         fault = error
     context = {"form": form, "refused": fault}
     return render(request, page="instances/watch_new.html", part="instances/_watch_form.html", context=context)
 
 
-@signed_in
+@login_required_page
 def watch_new(request: SignedInRequest) -> HttpResponse:
     """Show the form for an entry, filled from the search line in `q`, as a page or as part of a dialog."""
-    context = {"form": watch_form(request.user, None, request.GET.get("q", ""))}
+    context = {"form": entry_form(request.user, None, request.GET.get("q", ""))}
     return render(request, page="instances/watch_new.html", part="instances/_watch_form.html", context=context)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def watch_preview(request: SignedInRequest) -> HttpResponse:
     """Show what the entry would hold, and which offers match right now."""
-    context = preview_context(request.user, watch_form(request.user, request.POST, ""))
+    context = preview_context(request.user, entry_form(request.user, request.POST, ""))
     return render_page(request, "instances/_watch_preview.html", context)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def watch_cancel(request: SignedInRequest, watch_id: str) -> HttpResponse:
-    cancel_watch(user=request.user, watch_id=parse_public_id("watch", watch_id))
+    cancel_entry(user=request.user, watch_id=parse_public_id("watch", watch_id))
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
     return redirect("watches")
 
 
-def _gone_to(request: HttpRequest, name: str) -> HttpResponse:
+def _redirect_to(request: HttpRequest, name: str) -> HttpResponse:
     """Make htmx leave the page, or redirect a browser without it."""
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Redirect": reverse(name)})

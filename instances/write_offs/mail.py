@@ -13,20 +13,20 @@ from common import clock
 from common.ids import public_id
 from common.mail import name_in_mail
 from instances.models import Instance
-from storage.images.selectors import last_copy, own_saved_images
+from storage.images.selectors import last_backup_sync, own_saved_images
 
 
 def queue_renter_mail(instance: Instance, *, since: datetime) -> None:
     """Queue the mail in the transaction that ends the instance, once for each."""
     renter = instance.renter
     with override(renter.language):
-        subject, body = mail_words(instance, since=since)
+        subject, body = mail_text(instance, since=since)
     queue_mail(to=renter.email, subject=subject, body=body, key=f"write-off:{instance.pk.hex}")
 
 
-def mail_words(instance: Instance, *, since: datetime) -> tuple[str, str]:
+def mail_text(instance: Instance, *, since: datetime) -> tuple[str, str]:
     """Return subject and body in the active language."""
-    told = {"name": instance.name, "host": name_in_mail(instance.host.name), "at": f"{clock.minute(since)} UTC"}
+    told = {"name": instance.name, "host": name_in_mail(instance.host.name), "at": f"{clock.format_minute(since)} UTC"}
     sentences = [
         _("%(name)s has ended: its host %(host)s didn't come back and was written off.") % told,
         _(
@@ -51,12 +51,12 @@ def market_url(instance: Instance) -> str:
 def _rescues(instance: Instance) -> list[str]:
     """Return sentences about copies of the data that exist elsewhere."""
     found = []
-    copy = last_copy(instance.pk)
+    copy = last_backup_sync(instance.pk)
     if copy is not None:
         told = {
             "place": name_in_mail(copy.connection_name),
             "folder": copy.folder,
-            "at": clock.minute(copy.ended_at or copy.created_at),
+            "at": clock.format_minute(copy.ended_at or copy.created_at),
         }
         found.append(_("A copy of its data disk from %(at)s UTC is in %(place)s, folder %(folder)s.") % told)
     images = own_saved_images(instance.pk)

@@ -15,14 +15,14 @@ from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.message_words import columns
-from instances.billing_mode.term_expiry import drop_terms
+from instances.billing_mode.term_expiry import end_terms_of_lost_host
 from instances.constants import HOST_WRITTEN_OFF
 from instances.core.event_messages import WrittenOff
 from instances.core.host_ports import free_ports
-from instances.core.transitions import NO_PROGRESS, SYSTEM, move_instance
+from instances.core.transitions import NO_PROGRESS, SYSTEM, change_state
 from instances.core.write_off_selectors import has_instances, instances_to_end
-from instances.host_reports.operation_results import conclude_operations
-from instances.lifecycle.host_faults import note_host_fault, tell_given_back
+from instances.host_reports.operation_results import apply_results
+from instances.lifecycle.host_faults import record_fault, record_refund
 from instances.lifecycle.meter_closing import close_use_of
 from instances.metering.meters import close_use
 from instances.metering.reserved_terms import locked_with_wallets, payee_of
@@ -30,16 +30,16 @@ from instances.models import Instance
 from instances.spot.bid_changes import leave_queue
 from instances.spot.bids import bid_of, end_bid
 from instances.states import ENDING, INSTANCE_MACHINE, BidState, Desired, FaultOf, InstanceState, MoveState
-from instances.transfers.selectors import open_move
-from instances.volumes.transfers import cancel_bringing
+from instances.transfers.selectors import open_transfer
+from instances.volumes.transfers import cancel_awaited_transfers
 from instances.write_offs.mail import queue_renter_mail
 from marketplace.hosts.incidents import open_incident
 from marketplace.hosts.write_offs import WRITTEN_OFF as REASON
 from marketplace.hosts.write_offs import settle_write_off, write_offs_to_settle
 from marketplace.leasing.lease import release_leases
-from storage.object_sync.syncs import end_syncs
+from storage.object_sync.syncs import cancel_syncs_of
 from storage.volumes.attachments import detach_all
-from storage.volumes.write_offs import GIVEN_BACK, end_storage_of_host, end_work_of_host, storage_left_on
+from storage.volumes.write_offs import REFUND_REASON, end_storage_of_host, end_work_of_host, storage_left_on
 
 if TYPE_CHECKING:
     from marketplace.models import HostWriteOff
@@ -57,7 +57,7 @@ def settle_write_offs(*, now: datetime) -> int:
     """
     ended = 0
     for written in write_offs_to_settle(now):
-        conclude_operations(only=end_work_of_host(written.pk))
+        apply_results(only=end_work_of_host(written.pk))
         since = written.last_seen_at
         ended += sum(_end(instance_id, written) for instance_id in instances_to_end(written.pk))
         end_storage_of_host(written.host, since=since)
@@ -76,7 +76,7 @@ def _end(instance_id: UUID, written: "HostWriteOff") -> bool:
         with use_case():
             instance = locked_with_wallets(instance_id)
             there = instance.host_id == written.pk and instance.state != InstanceState.GONE
-            return there and _end_one(instance, written.last_seen_at)
+            return there and _end_locked(instance, written.last_seen_at)
     except StaleRow:
         return False  # a report in progress, or its renter, changed it: the next run sees it
     except DomainError as error:
@@ -85,19 +85,19 @@ def _end(instance_id: UUID, written: "HostWriteOff") -> bool:
         return False
 
 
-def _end_one(instance: Instance, since: datetime) -> bool:
+def _end_locked(instance: Instance, since: datetime) -> bool:
     """End one instance.
 
     Locks are taken in the documented order: wallets, leases with their offers, then the instance.
     """
     now = clock.now()
-    found = open_move(instance.pk)
+    found = open_transfer(instance.pk)
     moving = found is not None and found.state == MoveState.COPYING
     if moving and instance.state == InstanceState.COPYING:
         return False  # its operations have failed: the transfer is reverted first
     if found is not None and found.state == MoveState.STARTING and found.to_host_id == instance.host_id:
         return _fail_on_its_new_host(instance, now)
-    if instance.state == InstanceState.COPYING and cancel_bringing(instance, actor=SYSTEM):
+    if instance.state == InstanceState.COPYING and cancel_awaited_transfers(instance, actor=SYSTEM):
         return False
     given_back = _settle(instance, since, now)
     release_leases(holder=instance.pk, reason=REASON)
@@ -109,17 +109,17 @@ def _end_one(instance: Instance, since: datetime) -> bool:
     }
     if INSTANCE_MACHINE.allows(instance.state, InstanceState.FAILED):
         failed: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, **NO_PROGRESS, **fault}
-        move_instance(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, detail=told, **failed)
-    tell_given_back(instance, given_back)
+        change_state(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, detail=told, **failed)
+    record_refund(instance, given_back)
     if instance.state not in ENDING:
         gone: dict[str, Any] = {
             "desired": Desired.GONE,
             "stop_requested_at": instance.stop_requested_at or now,
             "release_at": None,
         }
-        move_instance(instance, InstanceState.RELEASING, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **gone, **fault)
+        change_state(instance, InstanceState.RELEASING, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **gone, **fault)
     over: dict[str, Any] = {"released_at": now, "release_at": None, "holds_gpus": False, **fault}
-    move_instance(instance, InstanceState.GONE, kind="written_off", actor=SYSTEM, detail=told, **over)
+    change_state(instance, InstanceState.GONE, kind="written_off", actor=SYSTEM, detail=told, **over)
     free_ports(instance_id=instance.pk)
     queue_renter_mail(instance, since=since)
     return True
@@ -136,7 +136,7 @@ def _fail_on_its_new_host(instance: Instance, now: datetime) -> bool:
     release_leases(holder=instance.pk, reason=REASON)
     fault = {"failure_code": HOST_WRITTEN_OFF, "fault_of": FaultOf.HOST, **columns("failure_detail", None)}
     ended: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, **NO_PROGRESS, **fault}
-    move_instance(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **ended)
+    change_state(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **ended)
     return False
 
 
@@ -155,24 +155,24 @@ def _settle(instance: Instance, since: datetime, now: datetime) -> int:
         end_bid(bid)
     close_use_of(instance, host_failed=True)
     fails = INSTANCE_MACHINE.allows(instance.state, InstanceState.FAILED)
-    given_back = note_host_fault(instance, owner_id=owner, code=HOST_WRITTEN_OFF, at=now) if fails else 0
-    drop_terms(instance)
+    given_back = record_fault(instance, owner_id=owner, code=HOST_WRITTEN_OFF, at=now) if fails else 0
+    end_terms_of_lost_host(instance)
     close_use(instance.pk)
     for source_kind in _STORED:
         close_meter(source_kind=source_kind, source_id=instance.pk, at=since)
-        _give_back(source_kind, instance.pk, since, now)
-    end_syncs(subject=instance.pk)
+        _refund(source_kind, instance.pk, since, now)
+    cancel_syncs_of(subject=instance.pk)
     detach_all(holder=instance.pk)
     return given_back
 
 
-def _give_back(source_kind: str, source_id: UUID, since: datetime, now: datetime) -> None:
+def _refund(source_kind: str, source_id: UUID, since: datetime, now: datetime) -> None:
     credit_source(
         source_kind=source_kind,
         source_id=source_id,
         key=f"{source_kind}:{source_id.hex}:{HOST_WRITTEN_OFF}",
         since=since,
         until=now,
-        reason=GIVEN_BACK,
+        reason=REFUND_REASON,
         actor=SYSTEM,
     )

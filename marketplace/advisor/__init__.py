@@ -3,7 +3,7 @@
 from marketplace.advisor.candidate_plans import DeadlineTooShort, Plan, TooLarge
 from marketplace.advisor.explanations import Step
 from marketplace.advisor.recommend import Advice, Needs, advise, query_of
-from marketplace.advisor.workload import PRESETS, Family, Precision, Task, Work, check_work
+from marketplace.advisor.workload import PRESETS, Family, Precision, Task, Workload, check_workload
 
 __all__ = [
     "PRESETS",
@@ -16,8 +16,8 @@ __all__ = [
     "Step",
     "Task",
     "TooLarge",
-    "Work",
+    "Workload",
     "advise",
-    "check_work",
+    "check_workload",
     "query_of",
 ]

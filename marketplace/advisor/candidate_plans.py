@@ -9,7 +9,7 @@ from typing import Final
 from common.errors import DomainError
 from marketplace.advisor.compute import hours_on
 from marketplace.advisor.memory import GB, Memory, memory_of
-from marketplace.advisor.workload import Precision, Work
+from marketplace.advisor.workload import Precision, Workload
 from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel
 
 COUNTS: Final = (1, 2, 4, 8, 16)
@@ -37,7 +37,7 @@ class DeadlineTooShort(DomainError):
 
 
 @dataclass(frozen=True)
-class Fit:
+class ModelFit:
     """A GPU model that the work fits on, at one memory size; `hours` is None where unknown."""
 
     model: GpuModel
@@ -55,7 +55,7 @@ class Plan:
     gpu_count: int
     vram_gb: int
     card_gb: int
-    fits: tuple[Fit, ...]
+    fits: tuple[ModelFit, ...]
 
     @cached_property
     def hours(self) -> tuple[float, float] | None:
@@ -72,7 +72,7 @@ def architectures_for(precision: Precision) -> tuple[str, ...]:
     return ARCHITECTURES[ARCHITECTURES.index(_FIRST[precision]) :]
 
 
-def plans_for(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[int] = COUNTS) -> list[Plan]:
+def plans_for(work: Workload, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[int] = COUNTS) -> list[Plan]:
     """Return a plan for every number of GPUs that can do the work, fewest first.
 
     Raises:
@@ -96,19 +96,19 @@ def best_of(plans: Sequence[Plan]) -> Plan:
     return next((plan for plan in plans if plan.is_ordinary), plans[0])
 
 
-def _is_lawful(work: Work, model: GpuModel) -> bool:
+def _is_lawful(work: Workload, model: GpuModel) -> bool:
     if model.vendor != "NVIDIA" or (work.trains and not model.trains):
         return False
     return model.architecture in architectures_for(work.precision)
 
 
-def _plan(work: Work, memory: Memory, count: int, models: Sequence[GpuModel]) -> Plan | None:
+def _plan(work: Workload, memory: Memory, count: int, models: Sequence[GpuModel]) -> Plan | None:
     needed = math.ceil(memory.per_gpu(count) / GB)
     fits = []
     for model in models:
         size = min((size for size in model.vram_gb if size >= needed), default=None)
         if size is not None:
-            fits.append(Fit(model, size, hours_on(work, model, count=count, size_gb=size)))
+            fits.append(ModelFit(model, size, hours_on(work, model, count=count, size_gb=size)))
     if not fits:
         return None
     fits.sort(key=lambda fit: (fit.hours is None, fit.hours or 0.0, -(fit.model.tflops or 0.0)))
@@ -130,7 +130,7 @@ def _too_large(memory: Memory, models: Sequence[GpuModel], counts: Sequence[int]
     return TooLarge(detail, vram_total_gb=math.ceil(memory.total / GB), vram_gb=needed, largest_gb=largest, gpu_count=most)
 
 
-def _too_late(work: Work, plans: Sequence[Plan]) -> DeadlineTooShort:
+def _too_late(work: Workload, plans: Sequence[Plan]) -> DeadlineTooShort:
     quickest = min(plans, key=lambda plan: plan.hours[0] if plan.hours else math.inf)
     if quickest.hours is None:
         return DeadlineTooShort("The speed of the GPUs that have the memory is not known.", least_hours=None)
@@ -142,6 +142,6 @@ def _too_late(work: Work, plans: Sequence[Plan]) -> DeadlineTooShort:
     return DeadlineTooShort(detail, least_hours=round(least, 4), gpu_count=quickest.gpu_count, gpu_model=fastest.slug)
 
 
-def wants_nvlink(work: Work, count: int) -> bool:
+def wants_nvlink(work: Workload, count: int) -> bool:
     """Return whether the GPUs exchange so much (gradients or layer slices) that PCIe would slow them down."""
     return count > 1 and work.parameters >= GB

@@ -9,7 +9,7 @@ from marketplace.advisor.memory import (
     VISION_PIXELS,
     memory_of,
 )
-from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.advisor.workload import Family, Precision, Task, Workload
 from marketplace.gpu_catalogue.catalogue import GpuModel
 
 # Model FLOPs utilisation: the share of the data sheet's rate that runs achieve.
@@ -29,7 +29,7 @@ TERA: Final = 1e12
 _SECONDS: Final = 3600.0
 
 
-def passes(work: Work) -> float:
+def network_passes(work: Workload) -> float:
     """Return the passes over the network, a forward pass being 1.
 
     A backward pass is 2, without weight gradients 1.
@@ -43,11 +43,11 @@ def passes(work: Work) -> float:
             return 3.0 + _again(work)
 
 
-def _again(work: Work) -> float:
+def _again(work: Workload) -> float:
     return 1.0 if work.recompute and work.family != Family.VISION else 0.0
 
 
-def forward_flops(work: Work) -> float:
+def forward_flops(work: Workload) -> float:
     """Return the floating-point operations of a forward pass for one token, or one image."""
     match work.family:
         case Family.VISION:
@@ -58,12 +58,12 @@ def forward_flops(work: Work) -> float:
             return FORWARD * work.parameters
 
 
-def total_flops(work: Work) -> float:
+def total_flops(work: Workload) -> float:
     rounds = work.epochs if work.trains else 1
-    return forward_flops(work) * passes(work) * work.items * rounds
+    return forward_flops(work) * network_passes(work) * work.items * rounds
 
 
-def rate_of(work: Work, model: GpuModel) -> float | None:
+def tflops_of(work: Workload, model: GpuModel) -> float | None:
     """Return the data sheet's TFLOPS for this precision."""
     return model.fp32_tflops if work.precision == Precision.FP32 else model.tflops
 
@@ -72,7 +72,7 @@ def efficiency(count: int) -> float:
     return float(SCALING ** math.log2(count))
 
 
-def is_written(work: Work) -> bool:
+def generates_text(work: Workload) -> bool:
     """Return whether the work generates text.
 
     Text is generated token by token, and each step reads all weights, so memory may be slower than arithmetic.
@@ -80,12 +80,12 @@ def is_written(work: Work) -> bool:
     return work.task == Task.INFER and work.family == Family.LANGUAGE
 
 
-def tokens_per_second(work: Work, model: GpuModel, *, count: int, size_gb: int) -> float | None:
+def tokens_per_second(work: Workload, model: GpuModel, *, count: int, size_gb: int) -> float | None:
     """Return the tokens per second of `count` GPUs for the whole batch.
 
     None where the catalogue lacks the model's rate or bandwidth.
     """
-    rate, bandwidth = rate_of(work, model), bandwidth_of(model, size_gb)
+    rate, bandwidth = tflops_of(work, model), bandwidth_of(model, size_gb)
     if rate is None or bandwidth is None:
         return None
     memory = memory_of(work)
@@ -94,12 +94,12 @@ def tokens_per_second(work: Work, model: GpuModel, *, count: int, size_gb: int) 
     return min(by_memory, by_arithmetic) * count * efficiency(count)
 
 
-def hours_on(work: Work, model: GpuModel, *, count: int, size_gb: int) -> float | None:
+def hours_on(work: Workload, model: GpuModel, *, count: int, size_gb: int) -> float | None:
     """Return the hours of the whole work, or None where its amount or the model's rate is unknown."""
-    rate = rate_of(work, model)
+    rate = tflops_of(work, model)
     if not work.items or rate is None:
         return None
-    if is_written(work):
+    if generates_text(work):
         speed = tokens_per_second(work, model, count=count, size_gb=size_gb)
         return None if speed is None else work.items / speed / _SECONDS
     return total_flops(work) / (count * efficiency(count) * rate * TERA * UTILISATION[work.family]) / _SECONDS

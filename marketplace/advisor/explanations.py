@@ -6,8 +6,8 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from marketplace.advisor.candidate_plans import Plan, architectures_for, wants_nvlink
-from marketplace.advisor.compute import UTILISATION, efficiency, forward_flops, is_written, passes, total_flops
-from marketplace.advisor.formatting import in_flop, in_gb, in_hours, in_short
+from marketplace.advisor.compute import UTILISATION, efficiency, forward_flops, generates_text, network_passes, total_flops
+from marketplace.advisor.formatting import format_flop, format_hours, format_number, in_gb
 from marketplace.advisor.machine_types import CHECKPOINTS, DISK_KINDS, ENVIRONMENT_GB, LOAD_SECONDS, Machine
 from marketplace.advisor.memory import (
     CONTEXT_BYTES,
@@ -32,7 +32,7 @@ from marketplace.advisor.memory import (
     value_bytes,
 )
 from marketplace.advisor.references import Source, sources_of
-from marketplace.advisor.workload import BOUNDS, Family, Precision, Task, Work
+from marketplace.advisor.workload import BOUNDS, Family, Precision, Task, Workload
 
 _DAY: Final = 24
 
@@ -49,7 +49,7 @@ class Step:
     sources: tuple[Source, ...]
 
 
-def steps_of(work: Work, plan: Plan, machine: Machine) -> tuple[Step, ...]:
+def steps_of(work: Workload, plan: Plan, machine: Machine) -> tuple[Step, ...]:
     memory = memory_of(work)
     steps = [
         _weights(work, memory),
@@ -67,7 +67,7 @@ def steps_of(work: Work, plan: Plan, machine: Machine) -> tuple[Step, ...]:
     return tuple(step for step in steps if step is not None)
 
 
-def _weights(work: Work, memory: Memory) -> Step:
+def _weights(work: Workload, memory: Memory) -> Step:
     each = WEIGHT_BYTES[work.precision]
     return Step(
         "weights",
@@ -75,12 +75,12 @@ def _weights(work: Work, memory: Memory) -> Step:
         in_gb(memory.weights),
         _("Every parameter is stored in GPU memory in %(precision)s: %(bytes)s bytes each.")
         % {"precision": work.precision.upper(), "bytes": f"{each:g}"},
-        f"{in_short(work.parameters)} × {each:g} B = {in_gb(memory.weights)}",
+        f"{format_number(work.parameters)} × {each:g} B = {in_gb(memory.weights)}",
         sources_of(*(["qlora"] if work.precision == Precision.INT4 else ["mixed"])),
     )
 
 
-def _training(work: Work, memory: Memory) -> Step:
+def _training(work: Workload, memory: Memory) -> Step:
     if work.task == Task.LORA:
         trained = work.parameters * LORA_SHARE
         return Step(
@@ -88,8 +88,8 @@ def _training(work: Work, memory: Memory) -> Step:
             _("Adapters with their gradients and optimizer"),
             in_gb(memory.training),
             _("LoRA freezes the weights and trains small additional matrices: about 0.5% of the parameters."),
-            f"{LORA_SHARE:.1%} × {in_short(work.parameters)} × {TRAINED_BYTES:g} B"
-            f" = {in_short(trained)} × {TRAINED_BYTES:g} B = {in_gb(memory.training)}",
+            f"{LORA_SHARE:.1%} × {format_number(work.parameters)} × {TRAINED_BYTES:g} B"
+            f" = {format_number(trained)} × {TRAINED_BYTES:g} B = {in_gb(memory.training)}",
             sources_of("lora", "zero"),
         )
     more = TRAINED_BYTES - WEIGHT_BYTES[work.precision]
@@ -101,13 +101,13 @@ def _training(work: Work, memory: Memory) -> Step:
         if work.precision == Precision.FP16
         else _("Adam keeps two moments per parameter, and the backward pass a gradient: 4 + 8 bytes.")
     )
-    formula = f"{in_short(work.parameters)} × {more:g} B = {in_gb(memory.training)}"
+    formula = f"{format_number(work.parameters)} × {more:g} B = {in_gb(memory.training)}"
     return Step(
         "training", _("Gradients and optimizer"), in_gb(memory.training), reason, formula, sources_of("zero", "mixed")
     )
 
 
-def _cache(work: Work, memory: Memory) -> Step:
+def _cache(work: Workload, memory: Memory) -> Step:
     layers, hidden = transformer_shape(work)
     share = f" × {work.kv_share}%" if work.kv_share < BOUNDS["kv_share"][1] else ""
     return Step(
@@ -121,7 +121,7 @@ def _cache(work: Work, memory: Memory) -> Step:
     )
 
 
-def _activations(work: Work, memory: Memory) -> Step:
+def _activations(work: Workload, memory: Memory) -> Step:
     keys = {Family.VISION: ("regnet", "examples"), Family.DIFFUSION: ("diffusers", "diffusion")}
     return Step(
         "activations",
@@ -133,12 +133,14 @@ def _activations(work: Work, memory: Memory) -> Step:
     )
 
 
-def _activation_formula(work: Work) -> str:
+def _activation_formula(work: Workload) -> str:
     wide = " × 2" if work.precision == Precision.FP32 else ""
     batch = f" × {work.batch}" if work.batch > 1 else ""
     if work.family == Family.VISION:
         image = VISION_TRAIN if work.trains else VISION_INFER
-        scale = f"√({in_short(work.parameters)} ÷ {in_short(VISION_PARAMETERS)}) × ({work.pixels} ÷ {VISION_PIXELS})²"
+        scale = (
+            f"√({format_number(work.parameters)} ÷ {format_number(VISION_PARAMETERS)}) × ({work.pixels} ÷ {VISION_PIXELS})²"
+        )
         return f"{image / 1e6:g} MB × {scale}{wide}{batch}"
     if work.family == Family.DIFFUSION:
         kept = DIFFUSION_RECOMPUTED if work.recompute else DIFFUSION_TRAIN
@@ -152,7 +154,7 @@ def _activation_formula(work: Work) -> str:
     return f"({each}){batch}" if batch and logits else f"{each}{batch}"
 
 
-def _activation_reason(work: Work) -> str:
+def _activation_reason(work: Workload) -> str:
     if not work.trains:
         return _("Without a backward pass, only the current layer's values are kept.")
     if work.family == Family.VISION:
@@ -170,7 +172,7 @@ def _activation_reason(work: Work) -> str:
     return _("The backward pass needs each layer's intermediate values: 34·s·h bytes per sample (s tokens, width h).")
 
 
-def _gpus(work: Work, memory: Memory, plan: Plan) -> Step:
+def _gpus(work: Workload, memory: Memory, plan: Plan) -> Step:
     count = plan.gpu_count
     shared = memory.states + memory.cache
     divided = f"{in_gb(shared)} ÷ {count}" if count > 1 else in_gb(shared)
@@ -192,7 +194,7 @@ def _gpus(work: Work, memory: Memory, plan: Plan) -> Step:
     )
 
 
-def _precision(work: Work) -> Step:
+def _precision(work: Workload) -> Step:
     first = architectures_for(work.precision)[0]
     reasons = {
         Precision.FP32: _("Current frameworks support Pascal and later."),
@@ -212,24 +214,24 @@ def _precision(work: Work) -> Step:
     )
 
 
-def _time(work: Work, plan: Plan) -> Step:
+def _time(work: Workload, plan: Plan) -> Step:
     low, high = plan.hours or (0.0, 0.0)
     fastest = plan.fits[0].model.name
-    result = _("%(low)s on %(fastest)s") % {"low": in_hours(low), "fastest": fastest}
+    result = _("%(low)s on %(fastest)s") % {"low": format_hours(low), "fastest": fastest}
     if high > low:
         result = _("%(low)s on %(fastest)s, up to %(high)s on the slowest suitable GPU") % {
-            "low": in_hours(low), "fastest": fastest, "high": in_hours(high)}  # fmt: skip
-    if is_written(work):
+            "low": format_hours(low), "fastest": fastest, "high": format_hours(high)}  # fmt: skip
+    if generates_text(work):
         reason = _(
             "Each step generates one token per conversation and reads all weights and the cache, so memory "
             "bandwidth sets the speed."
         )
-        formula = f"{in_short(work.items)} ÷ ({work.batch} ÷ (bytes ÷ (70% × GB/s)) × {plan.gpu_count})"
+        formula = f"{format_number(work.items)} ÷ ({work.batch} ÷ (bytes ÷ (70% × GB/s)) × {plan.gpu_count})"
         return Step("time", _("Time"), result, reason, formula, sources_of("pope", "sheets"))
-    per_item = forward_flops(work) * passes(work)
+    per_item = forward_flops(work) * network_passes(work)
     rounds = f" × {work.epochs}" if work.trains and work.epochs > 1 else ""
     formula = (
-        f"{in_flop(per_item)} × {in_short(work.items)}{rounds} = {in_flop(total_flops(work))}"
+        f"{format_flop(per_item)} × {format_number(work.items)}{rounds} = {format_flop(total_flops(work))}"
         f" ÷ ({plan.gpu_count} × TFLOPS × {UTILISATION[work.family]:.0%} × {efficiency(plan.gpu_count):.0%})"
     )
     keys = {Family.VISION: ("resnet", "examples"), Family.DIFFUSION: ("diffusion", "sheets")}
@@ -237,7 +239,7 @@ def _time(work: Work, plan: Plan) -> Step:
     return Step("time", _("Time"), result, _time_reason(work, high), formula, sources)
 
 
-def _time_reason(work: Work, slowest: float) -> str:
+def _time_reason(work: Workload, slowest: float) -> str:
     reasons = {
         Task.TRAIN: _(
             "A forward pass takes 2 FLOPs per parameter and token, the backward pass twice that: 6 in all, 8 "
@@ -266,7 +268,7 @@ def _time_reason(work: Work, slowest: float) -> str:
     return reason
 
 
-def _cpu(work: Work, plan: Plan, machine: Machine) -> Step:
+def _cpu(work: Workload, plan: Plan, machine: Machine) -> Step:
     return Step(
         "cpu",
         _("CPU"),
@@ -297,7 +299,7 @@ def _ram(plan: Plan, machine: Machine) -> Step:
     )
 
 
-def _disk(work: Work, machine: Machine) -> Step:
+def _disk(work: Workload, machine: Machine) -> Step:
     kinds = {"nvme": "NVMe", "ssd": _("SSD or NVMe"), "hdd": _("any disk type")}
     reasons = [
         _("Space for data, weights, %(copies)s checkpoints and the environment; weights should load in %(seconds)s s.")
@@ -320,7 +322,7 @@ def _disk(work: Work, machine: Machine) -> Step:
     )
 
 
-def _disk_formula(work: Work, machine: Machine) -> str:
+def _disk_formula(work: Workload, machine: Machine) -> str:
     parts = [
         f"1.2 × {work.dataset_gb}" if work.dataset_gb else "",
         f"{machine.weights_gb:.3g}",
@@ -331,7 +333,7 @@ def _disk_formula(work: Work, machine: Machine) -> str:
     return f"{' + '.join(part for part in parts if part)} = {machine.disk_gb} GB; {kinds}"
 
 
-def _links(work: Work, plan: Plan) -> Step:
+def _links(work: Workload, plan: Plan) -> Step:
     if wants_nvlink(work, plan.gpu_count):
         result = _("NVLink recommended")
         reason = _("The GPUs exchange gradients or layer slices in every step: NVLink provides 300–1800 GB/s, PCIe 4.0 64.")

@@ -12,13 +12,13 @@ _COUNTS: Final = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 _PREFIXES: Final = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def in_short(number: float) -> str:
+def format_number(number: float) -> str:
     """Return a number in short form: 6740000000 -> "6.74B"."""
     size, letter = next(((size, letter) for size, letter in _COUNTS if number >= size), (1.0, ""))
     return f"{number / size:.3g}{letter}"
 
 
-def in_flop(number: float) -> str:
+def format_flop(number: float) -> str:
     """Return an amount of operations: 2.7e18 -> "2.7 EFLOP"."""
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if number >= size), (1.0, ""))
     return f"{number / size:,.4g} {prefix}FLOP"
@@ -29,7 +29,7 @@ def in_gb(size: float) -> str:
     return f"{gigabytes:,.0f} GB" if gigabytes >= _LONG else f"{gigabytes:.3g} GB"
 
 
-def in_hours(hours: float) -> str:
+def format_hours(hours: float) -> str:
     """Return an estimated time to two or three digits, in minutes, hours or days."""
     if hours < 1:
         return _("%(count)s min") % {"count": f"{max(hours * 60, 0.1):.2g}"}

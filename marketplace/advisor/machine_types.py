@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from marketplace.advisor.memory import GB, LORA_SHARE, TRAINED_BYTES
-from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.advisor.workload import Family, Precision, Task, Workload
 
 CORES: Final[Mapping[Family, int]] = {Family.LANGUAGE: 4, Family.ENCODER: 4, Family.VISION: 8, Family.DIFFUSION: 6}
 INFERENCE_CORES: Final = 4
@@ -42,7 +42,7 @@ class Machine:
         return math.ceil(max(self.load_mbps, self.stream_mbps or 0.0, DISK_KINDS[self.disk_kinds[0]]))
 
 
-def machine_for(work: Work, *, gpu_count: int, card_gb: int, hours: float | None) -> Machine:
+def machine_for(work: Workload, *, gpu_count: int, card_gb: int, hours: float | None) -> Machine:
     """Return the host requirements of the work.
 
     `card_gb` is the memory of the GPUs that the work fits on; `hours` is how long they need, None where unknown.
@@ -67,7 +67,7 @@ def machine_for(work: Work, *, gpu_count: int, card_gb: int, hours: float | None
     )
 
 
-def weights_bytes(work: Work) -> float:
+def weights_bytes(work: Workload) -> float:
     """Return the size of the weights as they are downloaded and read, in 16 or 32 bits.
 
     A quantised model is often made from 16 bits.
@@ -75,7 +75,7 @@ def weights_bytes(work: Work) -> float:
     return work.parameters * (4.0 if work.precision == Precision.FP32 else 2.0)
 
 
-def _checkpoint_bytes(work: Work) -> float:
+def _checkpoint_bytes(work: Workload) -> float:
     match work.task:
         case Task.INFER:
             return 0.0
@@ -85,7 +85,7 @@ def _checkpoint_bytes(work: Work) -> float:
             return float(work.parameters * FULL_CHECKPOINT_BYTES)
 
 
-def _kinds(work: Work, load: float, stream: float | None, *, in_ram: bool) -> tuple[str, ...]:
+def _kinds(work: Workload, load: float, stream: float | None, *, in_ram: bool) -> tuple[str, ...]:
     """Return the disk kinds that are fast enough.
 
     Data larger than memory is read in random order and excludes hard disks.

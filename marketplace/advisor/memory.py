@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.advisor.workload import Family, Precision, Task, Workload
 
 GB: Final = 10**9
 WEIGHT_BYTES: Final[Mapping[Precision, float]] = {
@@ -78,7 +78,7 @@ class Memory:
         return parts * (1 + SLACK) + CONTEXT_BYTES
 
 
-def memory_of(work: Work) -> Memory:
+def memory_of(work: Workload) -> Memory:
     trained = work.parameters * _trained_share(work)
     weights = work.parameters * WEIGHT_BYTES[work.precision]
     # The adapters of LoRA are added in full to the frozen weights; elsewhere the weight itself is one of the 16
@@ -88,7 +88,7 @@ def memory_of(work: Work) -> Memory:
     return Memory(weights, trained * extra, _cache(work), per_sample, working, work.batch)
 
 
-def transformer_shape(work: Work) -> tuple[float, float]:
+def transformer_shape(work: Workload) -> tuple[float, float]:
     """Return (layers, width): as given, else those of a GPT of this size, N = 12·L·h² with h = 128·L."""
     size = work.parameters / _LAYER_FACTOR
     if work.layers and work.hidden:
@@ -101,16 +101,16 @@ def transformer_shape(work: Work) -> tuple[float, float]:
     return layers, ASPECT * layers
 
 
-def value_bytes(work: Work) -> float:
+def value_bytes(work: Workload) -> float:
     """Return the bytes of an activation: quantised weights are multiplied in 16 bits."""
     return 4.0 if work.precision == Precision.FP32 else 2.0
 
 
-def _trained_share(work: Work) -> float:
+def _trained_share(work: Workload) -> float:
     return {Task.INFER: 0.0, Task.LORA: LORA_SHARE}.get(work.task, 1.0)
 
 
-def _cache(work: Work) -> float:
+def _cache(work: Workload) -> float:
     """Return the size of keys and values of every token in every layer."""
     if work.task != Task.INFER or work.family != Family.LANGUAGE:
         return 0.0
@@ -118,7 +118,7 @@ def _cache(work: Work) -> float:
     return 2 * value_bytes(work) * layers * hidden * (work.kv_share / 100) * work.sequence * work.batch
 
 
-def _activations(work: Work) -> tuple[float, float]:
+def _activations(work: Workload) -> tuple[float, float]:
     """Return the activations per sample of the batch, and those needed once."""
     wide = value_bytes(work) / 2.0
     if work.family == Family.VISION:

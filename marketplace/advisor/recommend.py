@@ -11,7 +11,7 @@ from marketplace.advisor.compute import total_flops
 from marketplace.advisor.explanations import Step, steps_of
 from marketplace.advisor.machine_types import Machine, machine_for
 from marketplace.advisor.memory import GB, memory_of
-from marketplace.advisor.workload import Work, check_work
+from marketplace.advisor.workload import Workload, check_workload
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel
 from marketplace.search.language.fields import Condition, OfferQuery, Op
@@ -52,7 +52,7 @@ class Advice:
     `query` finds offers for `plan`; `plans` are all that can do it, fewest GPUs first.
     """
 
-    work: Work
+    work: Workload
     steps: tuple[Step, ...]
     needs: Needs
     plan: Plan
@@ -60,7 +60,7 @@ class Advice:
     query: OfferQuery
 
 
-def advise(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[int] = COUNTS) -> Advice:
+def advise(work: Workload, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[int] = COUNTS) -> Advice:
     """Return the advice for a workload, with reasons in the active language.
 
     Raises:
@@ -69,7 +69,7 @@ def advise(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[
         DeadlineTooShort: no plan ends by the deadline.
         DiskTooLarge: it needs more disk than a host offers.
     """
-    check_work(work)
+    check_workload(work)
     plans = plans_for(work, models=models, counts=counts)
     plan = best_of(plans)
     machine = machine_of(work, plan)
@@ -80,7 +80,7 @@ def advise(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[
     return Advice(work, steps_of(work, plan, machine), needs, plan, tuple(plans), query_of(work, plan))
 
 
-def machine_of(work: Work, plan: Plan) -> Machine:
+def machine_of(work: Workload, plan: Plan) -> Machine:
     """Return the host that keeps the plan's GPUs busy.
 
     It is fast enough for the deadline, or else for the fastest model.
@@ -89,7 +89,7 @@ def machine_of(work: Work, plan: Plan) -> Machine:
     return machine_for(work, gpu_count=plan.gpu_count, card_gb=plan.card_gb, hours=work.deadline_hours or quickest)
 
 
-def query_of(work: Work, plan: Plan) -> OfferQuery:
+def query_of(work: Workload, plan: Plan) -> OfferQuery:
     """Return the search for offers that can do the work.
 
     With a known amount of work, the cheapest run comes first, else the cheapest hour.
@@ -114,7 +114,7 @@ def _at_least(term: str, value: int) -> Condition:
     return condition(term, Op.GE, [Decimal(value)])
 
 
-def _needs(work: Work, plan: Plan, machine: Machine) -> Needs:
+def _needs(work: Workload, plan: Plan, machine: Machine) -> Needs:
     return Needs(
         vram_total_gb=math.ceil(memory_of(work).total / GB),
         gpu_count=plan.gpu_count,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from marketplace.advisor.candidate_plans import Plan
-from marketplace.advisor.compute import hours_on, is_written, tokens_per_second
+from marketplace.advisor.compute import generates_text, hours_on, tokens_per_second
 from marketplace.advisor.recommend import Advice, query_of
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.pricing.run_costs import ModeCost, mode_costs
@@ -73,7 +73,9 @@ def _run(advice: Advice, row: dict[str, Any]) -> Run:
     model = by_slug(row["gpu_model"])
     hours = hours_on(advice.work, model, count=query.gpu_count, size_gb=size_gb)
     speed = (
-        tokens_per_second(advice.work, model, count=query.gpu_count, size_gb=size_gb) if is_written(advice.work) else None
+        tokens_per_second(advice.work, model, count=query.gpu_count, size_gb=size_gb)
+        if generates_text(advice.work)
+        else None
     )
     costs = mode_costs(row, gpu_count=query.gpu_count, data_disk_gb=query.data_disk_gb, hours=hours)
     return Run(row, hours, speed, costs)

@@ -30,7 +30,7 @@ class Precision(StrEnum):
 
 
 @dataclass(frozen=True)
-class Work:
+class Workload:
     """Workload.
 
     `batch` is what all GPUs process in one step together. `items` is one pass: tokens of text, else images; 0 is
@@ -87,7 +87,7 @@ _LAWFUL: Final[Mapping[Task, frozenset[Precision]]] = {
 }
 
 
-def check_work(work: Work) -> None:
+def check_workload(work: Workload) -> None:
     """Refuse figures out of bounds and requirements that contradict each other.
 
     Raises:
@@ -112,25 +112,25 @@ def check_work(work: Work) -> None:
         raise InvalidInput("The workload is contradictory or out of range.", errors=wrong)
 
 
-_BERT: Final = Work(
+_BERT: Final = Workload(
     task=Task.FINETUNE, family=Family.ENCODER, parameters=110_000_000, batch=32, sequence=128, layers=12, hidden=768,
     recompute=False, items=50_000_000, epochs=3, dataset_gb=1,
 )  # fmt: skip
-_LLAMA_7B: Final = Work(task=Task.INFER, parameters=6_740_000_000, batch=2, sequence=4096, layers=32, hidden=4096)
-PRESETS: Final[Mapping[str, Work]] = {
+_LLAMA_7B: Final = Workload(task=Task.INFER, parameters=6_740_000_000, batch=2, sequence=4096, layers=32, hidden=4096)
+PRESETS: Final[Mapping[str, Workload]] = {
     "bert-base": _BERT,
     "chat-7b": _LLAMA_7B,
     "qlora-7b": replace(
         _LLAMA_7B, task=Task.LORA, precision=Precision.INT4, batch=4, sequence=2048, items=20_000_000, epochs=3, dataset_gb=1
     ),
-    "lora-13b": Work(
+    "lora-13b": Workload(
         task=Task.LORA, parameters=13_000_000_000, batch=4, layers=40, hidden=5120, items=20_000_000, epochs=3, dataset_gb=1
     ),
     "finetune-7b": replace(_LLAMA_7B, task=Task.FINETUNE, batch=8, sequence=2048, items=50_000_000, dataset_gb=2),
-    "chat-70b": Work(
+    "chat-70b": Workload(
         task=Task.INFER, parameters=70_000_000_000, batch=8, sequence=8192, layers=80, hidden=8192, kv_share=13
     ),
-    "resnet-50": Work(
+    "resnet-50": Workload(
         task=Task.TRAIN,
         family=Family.VISION,
         parameters=25_600_000,
@@ -141,10 +141,10 @@ PRESETS: Final[Mapping[str, Work]] = {
         dataset_gb=150,
         deadline_hours=24,
     ),
-    "stable-diffusion": Work(
+    "stable-diffusion": Workload(
         task=Task.INFER, family=Family.DIFFUSION, parameters=1_070_000_000, batch=4, pixels=512, items=10_000
     ),
-    "sdxl-lora": Work(
+    "sdxl-lora": Workload(
         task=Task.LORA,
         family=Family.DIFFUSION,
         parameters=3_500_000_000,

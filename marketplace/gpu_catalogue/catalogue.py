@@ -131,7 +131,7 @@ _SLUG_SIZE = 60
 
 
 @lru_cache(maxsize=4096)
-def recognise(nvml_name: str) -> GpuModel:
+def recognise_model(nvml_name: str) -> GpuModel:
     """Return the model behind a name such as "NVIDIA A100-SXM4-80GB" or "RTX 4090".
 
     Only exact models match: an RTX 4090 D or a laptop's RTX 3080 Ti is another device and gets a slug of its own.

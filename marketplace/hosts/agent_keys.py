@@ -8,7 +8,7 @@ from common.db.transactions import use_case
 from common.errors import NotFound
 from common.transitions import move
 from marketplace.host_messages import KeyRevoked
-from marketplace.hosts.hosts import lock_host, record_event, record_move
+from marketplace.hosts.hosts import lock_host, record_event, record_transition
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host
 from marketplace.reliability.events import open_outage
@@ -40,12 +40,12 @@ def revoke_agent(*, host_id: UUID, actor: str) -> None:
             return
         revoked = {"agent_revoked_at": now, "agent_keys": host.agent_keys + 1}
         if host.state == HostState.ONLINE:
-            record = partial(record_move, detail=KeyRevoked())
+            record = partial(record_transition, detail=KeyRevoked())
             move(host, HostState.SILENT, machine=HOST_MACHINE, record=record, reason="", actor=actor, **revoked)
             open_outage(host_id=host_id, at=now)
         else:
             Host.objects.filter(pk=host_id).update(**revoked)
         record_event(host_id=host_id, kind=REVOKED, actor=actor)
         refresh_offers_of_host(host_id=host_id)
-        change_counters.end(f"host:{host_id.hex}", at=now)
-        change_counters.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
+        change_counters.end_tickets(f"host:{host_id.hex}", at=now)
+        change_counters.notify_change(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")

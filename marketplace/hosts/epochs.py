@@ -51,7 +51,7 @@ def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> in
     for host in hosts.select_for_update(of=("self",), no_key=True):
         Host.objects.filter(pk=host.pk).update(awaits_epoch=True)
         refresh_offers_of_host(host_id=host.pk)
-        change_counters.touch(f"host:{host.pk.hex}")
+        change_counters.notify_change(f"host:{host.pk.hex}")
     return number
 
 
@@ -65,7 +65,7 @@ def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
     if len(findings) > len(told):
         told.append(f"{len(findings) - len(told)} more are not listed.")
     add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in told])
-    change_counters.touch(f"user:{host.owner_id.hex}")
+    change_counters.notify_change(f"user:{host.owner_id.hex}")
 
 
 def epoch_numbers() -> set[int]:

@@ -13,7 +13,7 @@ from common.messages import Second
 from common.transitions import move
 from marketplace.constants import BREAKER_WINDOW, HOST_SILENT_AFTER
 from marketplace.host_messages import NoReportSince
-from marketplace.hosts.hosts import record_move
+from marketplace.hosts.hosts import record_transition
 from marketplace.hosts.incidents import close_incident, open_incident
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host
@@ -49,7 +49,7 @@ def mark_silent_hosts(*, now: datetime) -> int:
         return 0
     close_incident(kind=MASS_SILENCE, subject=SUBJECT, closed_by=TIME_LIMIT if silence.is_mass else "")
     for host_id in silent_without_outage():
-        _blame_again(host_id)
+        _reopen_outage(host_id)
     late = Host.objects.filter(state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
     return sum(_mark_silent(host_id, now) for host_id in late.order_by("pk").values_list("pk", flat=True))
 
@@ -65,15 +65,15 @@ def _mark_silent(host_id: UUID, now: datetime) -> bool:
         host = late.order_by("pk").first()
         if host is None:
             return False
-        record = partial(record_move, detail=NoReportSince(at=Second(host.last_seen_at)))
+        record = partial(record_transition, detail=NoReportSince(at=Second(host.last_seen_at)))
         move(host, HostState.SILENT, machine=HOST_MACHINE, record=record, reason="", actor="sweep")
         open_outage(host_id=host_id, at=_silent_since(host))
         refresh_offers_of_host(host_id=host_id)
-        change_counters.touch(f"user:{host.owner_id.hex}")
+        change_counters.notify_change(f"user:{host.owner_id.hex}")
     return True
 
 
-def _blame_again(host_id: UUID) -> None:
+def _reopen_outage(host_id: UUID) -> None:
     """Open an outage for a host that stayed silent after a mass silence.
 
     Its lock keeps a report from arriving in between.

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import IntegrityError, connection
 
 from common import change_counters, clock
-from common.addresses import read_address
+from common.addresses import parse_address
 from common.db.prepared import run
 from common.db.transactions import use_case
 from common.encryption import secret_digest
@@ -26,25 +26,25 @@ from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
 from marketplace.host_messages import GpuCount, ReportsAgain, WasBefore
 from marketplace.hosts.incidents import incident_is_open, open_incident
-from marketplace.hosts.inventory import GpuShape, HostShape, check_shape, claimed_elsewhere, host_columns, record_gpus
+from marketplace.hosts.inventory import ReportedGpu, ReportedHost, check_facts, claimed_elsewhere, host_columns, record_gpus
 from marketplace.hosts.measurements import record_measurements
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, HostEvent, JoinToken, Lease
 from marketplace.reliability.events import close_outage
-from marketplace.reliability.verification import hold_back, settle_verification
+from marketplace.reliability.verification import close_until_tested, update_verification
 from marketplace.states import HOST_MACHINE, HostState, Verification
 
 __all__ = [
-    "GpuShape",
-    "HostShape",
+    "ReportedGpu",
+    "ReportedHost",
     "enrol_host",
     "freeze_host",
     "lock_host",
-    "note_refused",
     "record_event",
     "record_facts",
-    "record_move",
+    "record_refused_parts",
     "record_report",
+    "record_transition",
     "retire_host",
     "unfreeze_host",
 ]
@@ -61,20 +61,20 @@ UPDATE marketplace_host
 """
 
 
-def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
+def enrol_host(*, token: str, shape: ReportedHost, agent_version: str) -> Host:
     """Create a host for the owner of this join token.
 
     The token is spent only when everything is valid.
     """
-    check_shape(shape)
+    check_facts(shape)
     with use_case():
         leave = _lock_join_token(token)
-        known = _enrolled_anew(leave.owner_id, shape)
+        known = _revoked_host_with(leave.owner_id, shape)
         if known is not None:
-            return _take_back(known, leave, shape, agent_version)
+            return _reenrol(known, leave, shape, agent_version)
         host = Host(owner_id=leave.owner_id, name=leave.host_name, region=leave.region, **host_columns(shape))
         if not shape.behind_nat:
-            host.address = host.address or read_address(shape.hostname)
+            host.address = host.address or parse_address(shape.hostname)
         host.agent_version = cut_printable(agent_version, 20)
         host.save(force_insert=True)
         for uuid in claimed_elsewhere(host, shape.gpus):
@@ -87,14 +87,14 @@ def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
     return host
 
 
-def _spend(leave: JoinToken, host: Host, shape: HostShape, *, kind: str) -> None:
+def _spend(leave: JoinToken, host: Host, shape: ReportedHost, *, kind: str) -> None:
     leave.used_at, leave.used_by = clock.now(), host
     leave.save(update_fields=["used_at", "used_by"])
     record_event(host_id=host.pk, kind=kind, detail=GpuCount(count=len(shape.gpus)), actor=AGENT)
-    change_counters.touch(f"user:{leave.owner_id.hex}")
+    change_counters.notify_change(f"user:{leave.owner_id.hex}")
 
 
-def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
+def _revoked_host_with(owner_id: UUID, shape: ReportedHost) -> Host | None:
     """Return this owner's host with these GPUs whose agent key was revoked, locked."""
     uuids = [gpu.uuid for gpu in shape.gpus]
     revoked = Host.objects.filter(owner_id=owner_id, agent_revoked_at__isnull=False).exclude(state=HostState.RETIRED)
@@ -102,13 +102,13 @@ def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
     return lock_host(found[0]) if len(found) == 1 else None
 
 
-def _take_back(host: Host, leave: JoinToken, shape: HostShape, agent_version: str) -> Host:
+def _reenrol(host: Host, leave: JoinToken, shape: ReportedHost, agent_version: str) -> Host:
     """Enrol the same host under a new key: its name, prices, leases and history stay.
 
     Its first report brings it online.
     """
-    assert host.agent_revoked_at is not None  # as `_enrolled_anew` has found it
-    change_counters.end(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
+    assert host.agent_revoked_at is not None  # as `_revoked_host_with` has found it
+    change_counters.end_tickets(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
     columns = {**host_columns(shape), "agent_version": cut_printable(agent_version, 20), "agent_revoked_at": None}
     for name, value in columns.items():
         setattr(host, name, value)
@@ -137,12 +137,12 @@ def _lock_join_token(token: str) -> JoinToken:
     return leave
 
 
-def record_facts(*, host_id: UUID, shape: HostShape) -> None:
+def record_facts(*, host_id: UUID, shape: ReportedHost) -> None:
     """Record what the host has now.
 
     A GPU that another host owns is left out and becomes an incident (fault 90).
     """
-    check_shape(shape)
+    check_facts(shape)
     with use_case():
         host = lock_host(host_id)
         columns = host_columns(shape)
@@ -161,8 +161,8 @@ def record_facts(*, host_id: UUID, shape: HostShape) -> None:
         record_gpus(host=host, gpus=own, first_price_micros=0)
         if host.verification != Verification.UNVERIFIED:  # a host that was never verified needs a self-test first
             if was and host.driver and was != host.driver and not host.awaits_test:
-                hold_back(host=host, was=was, actor=AGENT)
-            settle_verification(host=host, now=clock.now(), actor=AGENT)
+                close_until_tested(host=host, was=was, actor=AGENT)
+            update_verification(host=host, now=clock.now(), actor=AGENT)
 
 
 def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_version: str) -> bool:
@@ -230,7 +230,7 @@ def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
         _move_host(host, HostState.RETIRED, reason=reason, actor=actor)
 
 
-def note_refused(*, host_id: UUID, parts: Sequence[str]) -> None:
+def record_refused_parts(*, host_id: UUID, parts: Sequence[str]) -> None:
     """Record refused parts of a report, as an incident for staff and an event for the owner.
 
     This happens once while the incident is open.
@@ -260,7 +260,9 @@ def record_event(*, host_id: UUID, kind: str, detail: Message | None = None, act
     HostEvent.objects.create(host_id=host_id, kind=kind, actor=actor[:80], **columns("detail", detail))
 
 
-def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str, detail: Message | None = None) -> None:
+def record_transition(
+    host: Host, origin: str, target: str, *, reason: str, actor: str, detail: Message | None = None
+) -> None:
     """Record the event of a state change, for `common.transitions.move`."""
     why = English(sentence=reason) if reason else WasBefore(state=HostState(origin))
     record_event(host_id=host.pk, kind=str(target), detail=detail or why, actor=actor)
@@ -269,7 +271,7 @@ def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str
 def _move_host(
     host: Host, target: HostState, *, reason: str, actor: str, detail: Message | None = None, **fields: object
 ) -> None:
-    record = partial(record_move, detail=detail)
+    record = partial(record_transition, detail=detail)
     move(host, target, machine=HOST_MACHINE, record=record, reason=reason, actor=actor, **fields)
     refresh_offers_of_host(host_id=host.pk)
-    change_counters.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
+    change_counters.notify_change(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")

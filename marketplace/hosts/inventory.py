@@ -9,12 +9,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import F, Q
 
-from common.addresses import HIGHEST_PORT, read_address
+from common.addresses import HIGHEST_PORT, parse_address
 from common.errors import InvalidInput
 from common.printable import cut_printable
 from marketplace.constants import FIRST_DISK_MICROS_GB_DAY, MAX_GPUS_PER_HOST
 from marketplace.errors import GpuClaimed, NoWayIn, SimulationRefused
-from marketplace.gpu_catalogue.catalogue import nominal_vram_gb, recognise
+from marketplace.gpu_catalogue.catalogue import nominal_vram_gb, recognise_model
 from marketplace.leasing.availability import refresh_offers
 from marketplace.models import Gpu, Host, HostWriteOff, Offer
 from marketplace.pricing.cpu_ram_share import share_per_gpu
@@ -23,7 +23,7 @@ from marketplace.states import HostState
 
 
 @dataclass(frozen=True)
-class GpuShape:
+class ReportedGpu:
     """One physical GPU as reported by its host's agent; memory in MiB."""
 
     uuid: str
@@ -38,7 +38,7 @@ class GpuShape:
 
 
 @dataclass(frozen=True)
-class HostShape:
+class ReportedHost:
     """Facts of a host as reported by its agent; `cuda` is the highest version that its driver supports."""
 
     hostname: str
@@ -53,7 +53,7 @@ class HostShape:
     disk_kind: str
     driver: str
     cuda: str
-    gpus: Sequence[GpuShape] = field(default_factory=list)
+    gpus: Sequence[ReportedGpu] = field(default_factory=list)
     images: Sequence[str] = field(default_factory=list)
     port_first: int = 0
     port_last: int = 0
@@ -95,7 +95,7 @@ _LARGEST_STAMP = 2**53
 _FASTEST_MBPS = 10_000_000
 
 
-def check_shape(shape: HostShape) -> None:
+def check_facts(shape: ReportedHost) -> None:
     """Refuse facts that no host can have, and simulation where the market does not allow it.
 
     Raises:
@@ -114,13 +114,13 @@ def check_shape(shape: HostShape) -> None:
     if shape.behind_nat and settings.RELAY_TCP_PORTS is None:
         raise NoWayIn()
     if shape.address:
-        read_address(shape.address)
+        parse_address(shape.address)
     if shape.runtime not in ("docker", "simulated"):
         raise InvalidInput("The host's runtime must be docker or simulated.")
     _check_gpus(shape.gpus)
 
 
-def _check_measured(shape: HostShape) -> None:
+def _check_measured(shape: ReportedHost) -> None:
     speeds = [getattr(shape, name) for name in _MEASURED]
     stamps = [getattr(shape, name) for name in _STAMPS]
     possible = all(speed is None or 0 <= speed <= _FASTEST_MBPS for speed in speeds)
@@ -128,7 +128,7 @@ def _check_measured(shape: HostShape) -> None:
         raise InvalidInput("The host's facts contain an impossible measurement.")
 
 
-def _check_gpus(gpus: Sequence[GpuShape]) -> None:
+def _check_gpus(gpus: Sequence[ReportedGpu]) -> None:
     uuids = [gpu.uuid for gpu in gpus]
     if len(uuids) > MAX_GPUS_PER_HOST:
         raise InvalidInput(f"A host has at most {MAX_GPUS_PER_HOST} GPUs.")
@@ -138,7 +138,7 @@ def _check_gpus(gpus: Sequence[GpuShape]) -> None:
         raise InvalidInput("A GPU's UUID has at most 80 letters, digits and . _ : / -")
 
 
-def host_columns(shape: HostShape) -> dict[str, object]:
+def host_columns(shape: ReportedHost) -> dict[str, object]:
     """Return the host's columns that its facts determine, cut to the columns' sizes."""
     columns: dict[str, object] = {name: cut_printable(getattr(shape, name), size) for name, size in _TEXTS.items()}
     columns |= {name: getattr(shape, name) for name in _NUMBERS}
@@ -151,11 +151,11 @@ def host_columns(shape: HostShape) -> dict[str, object]:
         columns["address"] = ""  # whatever address it reports, nobody can reach it there
         columns["port_first"], columns["port_last"] = settings.RELAY_TCP_PORTS
     elif shape.address:
-        columns["address"] = read_address(shape.address)
+        columns["address"] = parse_address(shape.address)
     return columns
 
 
-def claimed_elsewhere(host: Host, gpus: Iterable[GpuShape]) -> dict[str, UUID]:
+def claimed_elsewhere(host: Host, gpus: Iterable[ReportedGpu]) -> dict[str, UUID]:
     """Return those UUIDs that belong to another host which has not been retired, with that host.
 
     A host that was written off keeps its GPUs until all of its leases have ended.
@@ -165,7 +165,7 @@ def claimed_elsewhere(host: Host, gpus: Iterable[GpuShape]) -> dict[str, UUID]:
     return dict(others.filter(uuid__in=[gpu.uuid for gpu in gpus]).values_list("uuid", "host_id"))
 
 
-def record_gpus(*, host: Host, gpus: Sequence[GpuShape], first_price_micros: int) -> None:
+def record_gpus(*, host: Host, gpus: Sequence[ReportedGpu], first_price_micros: int) -> None:
     """Make the host's GPU rows and offers match `gpus`; the caller has locked the host.
 
     A GPU that is no longer seen stays as absent: a lease may hold it. One of a retired host moves here with its
@@ -175,7 +175,7 @@ def record_gpus(*, host: Host, gpus: Sequence[GpuShape], first_price_micros: int
     uuids = [gpu.uuid for gpu in gpus]
     rows = Gpu.objects.filter(Q(host=host) | Q(uuid__in=uuids)).select_related("host").order_by("pk")
     known = {row.uuid: row for row in rows}
-    _note_leftovers(host, [row.host_id for row in known.values() if row.host_id != host.pk])
+    _record_leftovers(host, [row.host_id for row in known.values() if row.host_id != host.pk])
     left = {row.offer_id for row in known.values()}
     fresh = []
     for gpu in sorted(gpus, key=lambda gpu: gpu.uuid):  # one order for all, so that two hosts cannot block each other
@@ -191,7 +191,7 @@ def record_gpus(*, host: Host, gpus: Sequence[GpuShape], first_price_micros: int
     refresh_offers(offer_ids=sorted(left | {offer.pk for offer in offers.values()}))
 
 
-def _note_leftovers(host: Host, former: Sequence[UUID]) -> None:
+def _record_leftovers(host: Host, former: Sequence[UUID]) -> None:
     """Record written-off hosts whose GPUs are now here.
 
     Their containers may be here too, and those that were left on them before.
@@ -215,10 +215,10 @@ def _update_gpu(host: Host, row: Gpu, columns: dict[str, object]) -> None:
         raise GpuClaimed(f"Another host registered the GPU {row.uuid} at the same time.", gpu_uuid=row.uuid)
 
 
-def _offers_by_model(host: Host, gpus: Sequence[GpuShape], first_price_micros: int) -> dict[str, Offer]:
+def _offers_by_model(host: Host, gpus: Sequence[ReportedGpu], first_price_micros: int) -> dict[str, Offer]:
     """Return an offer for each model; a new one without a price stays unlisted until its owner sets one."""
     offers = {offer.gpu_model: offer for offer in Offer.objects.filter(host=host)}
-    for slug in sorted({recognise(gpu.name).slug for gpu in gpus} - offers.keys()):
+    for slug in sorted({recognise_model(gpu.name).slug for gpu in gpus} - offers.keys()):
         offers[slug] = Offer.objects.create(
             host=host,
             gpu_model=slug,
@@ -233,8 +233,8 @@ def _offers_by_model(host: Host, gpus: Sequence[GpuShape], first_price_micros: i
     return offers
 
 
-def _gpu_columns(host: Host, offers: dict[str, Offer], gpu: GpuShape) -> dict[str, object]:
-    slug = recognise(gpu.name).slug
+def _gpu_columns(host: Host, offers: dict[str, Offer], gpu: ReportedGpu) -> dict[str, object]:
+    slug = recognise_model(gpu.name).slug
     return {
         "host_id": host.pk,
         "offer_id": offers[slug].pk,

@@ -17,7 +17,7 @@ from marketplace.hosts.selectors import host_of
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, Maintenance
 from marketplace.reliability.scoring import NOTICE
-from marketplace.reliability.selectors import beginning_maintenance, ending_maintenance, maintenance_of
+from marketplace.reliability.selectors import maintenance_of, maintenance_to_end, maintenance_to_start
 from marketplace.states import MaintenanceCategory
 
 SWEEP = "sweep"
@@ -46,7 +46,7 @@ def announce_maintenance(
             ends_at=ends_at,
         )
         record_event(host_id=host_id, kind="maintenance_announced", detail=_when(made), actor=f"user:{actor_id.hex}")
-        change_counters.touch(f"user:{actor_id.hex}")
+        change_counters.notify_change(f"user:{actor_id.hex}")
     return made
 
 
@@ -74,26 +74,26 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
         record_event(host_id=host_id, kind="maintenance_cancelled", detail=_when(window), actor=f"user:{actor_id.hex}")
         if window.begun_at is not None:
             _end(host, window, now)
-        change_counters.touch(f"user:{actor_id.hex}")
+        change_counters.notify_change(f"user:{actor_id.hex}")
     return window
 
 
-def turn_maintenance(*, now: datetime) -> int:
+def advance_maintenance(*, now: datetime) -> int:
     """Begin due maintenance and end what is over; return how many changed.
 
     While it lasts the host takes no new rents.
     """
     turned = 0
-    for window in [*ending_maintenance(now), *beginning_maintenance(now)]:
+    for window in [*maintenance_to_end(now), *maintenance_to_start(now)]:
         with use_case():
             host = lock_host(window.host_id)
             window.refresh_from_db()
             if window.cancelled_at is None:
-                turned += _end(host, window, now) if window.ends_at <= now else _begin(host, window, now)
+                turned += _end(host, window, now) if window.ends_at <= now else _start(host, window, now)
     return turned
 
 
-def mark_told(*, maintenance_id: UUID) -> bool:
+def mark_renters_notified(*, maintenance_id: UUID) -> bool:
     """Record that renters are being notified; False when it was done already.
 
     Runs inside the caller's transaction.
@@ -102,7 +102,7 @@ def mark_told(*, maintenance_id: UUID) -> bool:
     return bool(untold.update(told_at=clock.now()))
 
 
-def _begin(host: Host, window: Maintenance, now: datetime) -> bool:
+def _start(host: Host, window: Maintenance, now: datetime) -> bool:
     """Begin maintenance once.
 
     A host that was draining before also stays so at the end.
@@ -131,7 +131,7 @@ def _drain(host: Host, window: Maintenance, *, draining: bool) -> None:
     if window.drained:
         Host.objects.filter(pk=host.pk).update(draining=draining)
         refresh_offers_of_host(host_id=host.pk)
-    change_counters.touch(f"user:{host.owner_id.hex}")
+    change_counters.notify_change(f"user:{host.owner_id.hex}")
 
 
 def _check_times(now: datetime, starts_at: datetime, ends_at: datetime) -> None:

@@ -5,12 +5,12 @@ from statistics import median
 
 from common import clock
 from marketplace.constants import MEASUREMENTS_COUNTED, MEASUREMENTS_KEPT
-from marketplace.hosts.inventory import HostShape
+from marketplace.hosts.inventory import ReportedHost
 from marketplace.models import Host, Measurement
 from marketplace.states import MeasurementKind
 
 
-def record_measurements(*, host: Host, shape: HostShape) -> None:
+def record_measurements(*, host: Host, shape: ReportedHost) -> None:
     """Store new measurements in the host's facts.
 
     The caller has locked the host and refreshes its offers.

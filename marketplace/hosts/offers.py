@@ -196,7 +196,7 @@ def set_draining(*, actor_id: UUID, host_id: UUID, draining: bool) -> None:
         kind = "draining" if draining else "draining_ended"
         record_event(host_id=host_id, kind=kind, actor=f"user:{actor_id.hex}")
         refresh_offers_of_host(host_id=host_id)
-        change_counters.touch(f"user:{actor_id.hex}")
+        change_counters.notify_change(f"user:{actor_id.hex}")
 
 
 def drain_suspended() -> int:

@@ -76,7 +76,7 @@ def host_address(host_id: UUID) -> str:
 
 
 @dataclass(frozen=True)
-class HostDoors:
+class HostEndpoints:
     """Address and port range of a host; an empty address means that it is behind NAT."""
 
     address: str
@@ -84,11 +84,11 @@ class HostDoors:
     port_last: int
 
 
-def host_doors(host_id: UUID) -> HostDoors:
+def host_doors(host_id: UUID) -> HostEndpoints:
     found = Host.objects.filter(pk=host_id).values_list("address", "port_first", "port_last").first()
     if found is None:
         raise NotFound("This host doesn't exist.")
-    return HostDoors(*found)
+    return HostEndpoints(*found)
 
 
 def payee_of(host_id: UUID) -> UUID:

@@ -20,11 +20,11 @@ from common.printable import check_printable
 from common.transitions import move
 from marketplace.constants import SETTLED_AGAIN_FOR, WRITE_OFF_AFTER, WRITE_OFF_REASON_CHARS
 from marketplace.errors import HostStillReports
-from marketplace.hosts.hosts import lock_host, record_event, record_move
+from marketplace.hosts.hosts import lock_host, record_event, record_transition
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, HostWriteOff
 from marketplace.reliability.events import close_outage
-from marketplace.reliability.silence_selectors import hosts_held_back
+from marketplace.reliability.silence_selectors import silent_hosts_in_mass_silence
 from marketplace.states import HOST_MACHINE, HostState
 
 WRITTEN_OFF: Final = "written off"
@@ -60,11 +60,13 @@ def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) ->
         actor = f"staff:{staff.pk.hex}"
         fence = {"agent_revoked_at": host.agent_revoked_at or now, "agent_keys": host.agent_keys + 1}
         close_outage(host_id=host_id, at=now)
-        move(host, HostState.RETIRED, machine=HOST_MACHINE, record=record_move, reason=WRITTEN_OFF, actor=actor, **fence)
+        move(
+            host, HostState.RETIRED, machine=HOST_MACHINE, record=record_transition, reason=WRITTEN_OFF, actor=actor, **fence
+        )
         record_event(host_id=host_id, kind="written_off", detail=English(sentence=reason), actor=actor)
         refresh_offers_of_host(host_id=host_id)
-        change_counters.end(f"host:{host_id.hex}", at=now)
-        change_counters.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
+        change_counters.end_tickets(f"host:{host_id.hex}", at=now)
+        change_counters.notify_change(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
         enqueue("instances.settle_write_offs")
     return written
 
@@ -85,7 +87,7 @@ def check_dead(host: Host, now: datetime) -> None:
             f"The host reported at {host.last_seen_at:%H:%M:%S} UTC, less than {minutes} minutes ago. Plan maintenance, or"
             " drain and retire it, while it reports; if its agent can't be trusted, revoke its key first."
         )
-    if host.pk in hosts_held_back(now):
+    if host.pk in silent_hosts_in_mass_silence(now):
         raise HostStillReports("Many hosts are silent together, so the fault is probably ours. Close that incident first.")
 
 

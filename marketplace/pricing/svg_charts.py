@@ -55,7 +55,7 @@ def across(x: Axis, value: Number) -> str:
     return _percent(x.share(value) * 100)
 
 
-def up(y: Axis, value: Number) -> str:
+def height_of(y: Axis, value: Number) -> str:
     """Return a height as a percentage of the whole picture, whose lowest part is for labels."""
     return _percent((1 - y.share(value)) * _PLOT_PERCENT)
 

@@ -13,7 +13,7 @@ from common.db.transactions import use_case
 from marketplace.constants import RELIABILITY_BATCH
 from marketplace.leasing.availability import refresh_offers
 from marketplace.models import Host, Offer, ReliabilityEvent
-from marketplace.reliability.scoring import reckon, window_end
+from marketplace.reliability.scoring import compute_reliability, window_end
 from marketplace.reliability.selectors import host_histories
 from marketplace.reliability.silence_selectors import MASS_SILENCE
 from marketplace.states import ReliabilityKind
@@ -74,7 +74,7 @@ def refresh_reliability(*, now: datetime) -> int:
     until = window_end(now)
     changes: list[Change] = []
     for found in host_histories(until):
-        score = reckon(found.history, until).score_ppm
+        score = compute_reliability(found.history, until).score_ppm
         if score != found.shown_ppm:
             changes.append((found.host_id, score))
     changes.sort()

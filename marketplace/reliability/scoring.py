@@ -42,7 +42,7 @@ Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True)
-class Notice:
+class AnnouncedMaintenance:
     """Announced maintenance."""
 
     announced_at: datetime
@@ -71,11 +71,11 @@ class History:
     outages: Sequence[tuple[datetime, datetime | None]] = ()
     failed_starts: Sequence[datetime] = ()
     host_faults: Sequence[datetime] = ()
-    maintenance: Sequence[Notice] = ()
+    maintenance: Sequence[AnnouncedMaintenance] = ()
 
 
 @dataclass(frozen=True)
-class Reckoning:
+class ReliabilityResult:
     """All inputs of the score, and the score."""
 
     window: Span
@@ -127,7 +127,7 @@ def window_end(now: datetime) -> datetime:
     return now - (now - _EPOCH) % STEP
 
 
-def reckon(history: History, until: datetime) -> Reckoning:
+def compute_reliability(history: History, until: datetime) -> ReliabilityResult:
     """Return the host's reliability over the window that ends at `until`."""
     begin = max(until - WINDOW, history.enrolled_at)
     window = (begin, max(begin, until))
@@ -139,10 +139,10 @@ def reckon(history: History, until: datetime) -> Reckoning:
         sum(window[0] <= at < window[1] and not inside(at, excused) for at in moments)
         for moments in (history.failed_starts, history.host_faults)
     )
-    return Reckoning(window, length - excluded, excluded, outage, history.starts, failed, faults)
+    return ReliabilityResult(window, length - excluded, excluded, outage, history.starts, failed, faults)
 
 
-def excused_spans(notices: Iterable[Notice]) -> list[Span]:
+def excused_spans(notices: Iterable[AnnouncedMaintenance]) -> list[Span]:
     """Return the periods of all maintenance that excuses, without overlaps, in order."""
     return merged(span for notice in notices if (span := notice.excuses) is not None)
 

@@ -12,14 +12,14 @@ from common.errors import NotFound
 from marketplace.models import Host, Maintenance, ReliabilityEvent
 from marketplace.reliability.scoring import (
     WINDOW,
+    AnnouncedMaintenance,
     History,
-    Notice,
-    Reckoning,
+    ReliabilityResult,
+    compute_reliability,
     excused_spans,
     inside,
     merged,
     overlap,
-    reckon,
     window_end,
 )
 from marketplace.states import HostState, ReliabilityKind
@@ -55,14 +55,14 @@ class Ledger:
     """A host's public ledger within the window, with the resulting score."""
 
     host: Host
-    reckoning: Reckoning
+    reckoning: ReliabilityResult
     entries: tuple[LedgerEntry, ...]
     starts: tuple[datetime, ...]
     maintenance: tuple[Maintenance, ...]
     until: datetime
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[AnnouncedMaintenance]:
         return [_notice(window) for window in self.maintenance]
 
 
@@ -113,7 +113,7 @@ def reliability_ledger(host_id: UUID, now: datetime) -> Ledger:
         host_faults=[event.starts_at for event in events if event.kind == ReliabilityKind.HOST_FAULT],
         maintenance=notices,
     )
-    return Ledger(host, reckon(history, until), tuple(_entries(events, notices, until)), starts, windows, until)
+    return Ledger(host, compute_reliability(history, until), tuple(_entries(events, notices, until)), starts, windows, until)
 
 
 def maintenance_of(host_id: UUID) -> QuerySet[Maintenance]:
@@ -127,19 +127,19 @@ def coming_maintenance(host_ids: Iterable[UUID], now: datetime) -> list[Maintena
     return list(ahead.order_by("starts_at", "pk"))
 
 
-def beginning_maintenance(now: datetime) -> list[Maintenance]:
+def maintenance_to_start(now: datetime) -> list[Maintenance]:
     """Return maintenance that is due to begin and not over yet."""
     due = Maintenance.objects.filter(begun_at__isnull=True, cancelled_at__isnull=True, starts_at__lte=now, ends_at__gt=now)
     return list(due.order_by("starts_at", "pk"))
 
 
-def ending_maintenance(now: datetime) -> list[Maintenance]:
+def maintenance_to_end(now: datetime) -> list[Maintenance]:
     """Return maintenance that has ended and is not recorded as over, even if its beginning was missed."""
     past = Maintenance.objects.filter(cancelled_at__isnull=True, over_at__isnull=True, ends_at__lte=now)
     return list(past.order_by("ends_at", "pk"))
 
 
-def untold_maintenance() -> list[Maintenance]:
+def unannounced_maintenance() -> list[Maintenance]:
     """Return announcements and cancellations of which renters have not been notified."""
     return list(Maintenance.objects.filter(told_at__isnull=True).order_by("announced_at", "pk")[:100])
 
@@ -166,20 +166,22 @@ def _start_counts(until: datetime) -> Mapping[UUID, int]:
     return dict(_starts(until).order_by().values_list("host_id").annotate(Count("pk")))
 
 
-def _notices(until: datetime) -> Mapping[UUID, list[Notice]]:
-    found: dict[UUID, list[Notice]] = defaultdict(list)
+def _notices(until: datetime) -> Mapping[UUID, list[AnnouncedMaintenance]]:
+    found: dict[UUID, list[AnnouncedMaintenance]] = defaultdict(list)
     reach = Maintenance.objects.filter(starts_at__lt=until, ends_at__gt=until - WINDOW)
     columns = ("host_id", "announced_at", "starts_at", "ends_at", "cancelled_at")
     for host_id, *times in reach.values_list(*columns):
-        found[host_id].append(Notice(*times))
+        found[host_id].append(AnnouncedMaintenance(*times))
     return found
 
 
-def _notice(window: Maintenance) -> Notice:
-    return Notice(window.announced_at, window.starts_at, window.ends_at, window.cancelled_at)
+def _notice(window: Maintenance) -> AnnouncedMaintenance:
+    return AnnouncedMaintenance(window.announced_at, window.starts_at, window.ends_at, window.cancelled_at)
 
 
-def _entries(events: Iterable[ReliabilityEvent], notices: Iterable[Notice], until: datetime) -> Iterator[LedgerEntry]:
+def _entries(
+    events: Iterable[ReliabilityEvent], notices: Iterable[AnnouncedMaintenance], until: datetime
+) -> Iterator[LedgerEntry]:
     excused = excused_spans(notices)
     for event in events:
         outage = event.kind == ReliabilityKind.OUTAGE

@@ -123,18 +123,18 @@ def _hosts_by_owner(now: datetime) -> list[OwnerHosts]:
     ]
 
 
-def breaker_open(now: datetime) -> bool:
+def circuit_breaker_open(now: datetime) -> bool:
     """Return whether the circuit breaker is open: consequences of silence must wait."""
     return silence_at(now).breaker_open
 
 
-def hosts_held_back(now: datetime) -> frozenset[UUID]:
+def silent_hosts_in_mass_silence(now: datetime) -> frozenset[UUID]:
     """Return the silent hosts while the circuit breaker is open, else none.
 
     Nothing is ended on them, and nobody is blamed. All other hosts are treated as usual: exhausted money,
     budgets, terms and deadlines have their effects there.
     """
-    if not breaker_open(now):
+    if not circuit_breaker_open(now):
         return frozenset()
     silent = Host.objects.filter(state__in=[HostState.ONLINE, HostState.SILENT], last_seen_at__lt=now - HOST_SILENT_AFTER)
     return frozenset(silent.order_by().values_list("pk", flat=True))

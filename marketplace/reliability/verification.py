@@ -26,7 +26,7 @@ def hardware_of(host: Host) -> str:
     return hashlib.sha256("\n".join([host.driver, *uuids]).encode()).hexdigest()
 
 
-def settle_verification(*, host: Host, now: datetime, actor: str) -> None:
+def update_verification(*, host: Host, now: datetime, actor: str) -> None:
     """Verify the host, or let its verification lapse, according to its self-tests.
 
     The caller has locked the host's row. A refusal by staff stays until staff revoke it.
@@ -43,7 +43,7 @@ def settle_verification(*, host: Host, now: datetime, actor: str) -> None:
         _verify(host, Verification.LAPSED, why=NotVerified(doubt=doubt), actor=actor)
 
 
-def hold_back(*, host: Host, was: str, actor: str) -> None:
+def close_until_tested(*, host: Host, was: str, actor: str) -> None:
     """Close the host to new rents after its driver changed from `was`, until a self-test passes.
 
     Running instances go on; the self-test needs each GPU free once. The caller has locked the host's row.
@@ -71,7 +71,7 @@ def restore_verification(*, host_id: UUID, now: datetime, actor: str) -> None:
         if host.verification != Verification.REFUSED:
             raise UnlawfulMove("Verification was not refused to this host.")
         _verify(host, Verification.UNVERIFIED, why=RefusalWithdrawn(), actor=actor)
-        settle_verification(host=host, now=now, actor=actor)
+        update_verification(host=host, now=now, actor=actor)
 
 
 def lapse_stale(*, now: datetime) -> int:
@@ -81,7 +81,7 @@ def lapse_stale(*, now: datetime) -> int:
     host_ids = list(old.values_list("pk", flat=True))
     for host_id in host_ids:
         with use_case():
-            settle_verification(host=_lock(host_id), now=now, actor="sweep")
+            update_verification(host=_lock(host_id), now=now, actor="sweep")
     return len(host_ids)
 
 
@@ -111,7 +111,7 @@ def _verify(host: Host, target: Verification, *, why: Message, actor: str, at: d
     host.save(update_fields=["verification", "verified_at"])
     HostEvent.objects.create(host=host, kind=str(target), actor=actor[:80], **columns("detail", why))
     refresh_offers_of_host(host_id=host.pk)
-    change_counters.touch(f"user:{host.owner_id.hex}")
+    change_counters.notify_change(f"user:{host.owner_id.hex}")
 
 
 def _lock(host_id: UUID) -> Host:

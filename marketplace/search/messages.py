@@ -64,7 +64,7 @@ _PERCENT: Final = 100
 _PPM_PER_HUNDREDTH: Final = 100
 
 
-def condition_words(condition: Condition) -> str:
+def condition_text(condition: Condition) -> str:
     """Return a condition as text: "VRAM ≥ 24 GB", "Region: eu-west, Shanghai", "Verified"."""
     term = TERMS[condition.term]
     label = str(TERM_WORDS[term.name])
@@ -84,7 +84,7 @@ def value_words(term: str, value: Scalar) -> str:
         case "reliability":
             return f"{plain_number(Decimal(str(value)) * _PERCENT)}%"
         case "lease_hours":
-            return hours_words(Decimal(str(value)))
+            return hours_text(Decimal(str(value)))
         case "disk":
             return DISK_WORDS.get(str(value), str(value))
     if isinstance(value, bool):
@@ -102,7 +102,7 @@ def reserved_words(term: str) -> str:
     return gettext("%(mode)s, %(term)s") % {"mode": MODE_WORDS["reserved"], "term": LENGTH_WORDS[term]}
 
 
-def hours_words(hours: Decimal) -> str:
+def hours_text(hours: Decimal) -> str:
     """Return whole days as days, everything else as hours."""
     days, rest = divmod(hours, _HOURS_PER_DAY)
     if rest or not days:
@@ -116,7 +116,7 @@ def plain_number(value: Any) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def percent_words(ppm: int | None) -> str:
+def percent_text_of_ppm(ppm: int | None) -> str:
     """Return millionths as a percentage, or an empty text for unknown.
 
     It is rounded down to hundredths, since 99.996 is not 100.

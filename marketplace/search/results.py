@@ -10,9 +10,9 @@ from common.errors import NotFound
 from marketplace.hosts.offer_resources import Offer, offer_resource
 from marketplace.pricing.offer_requirements import NO_IMAGE, terms_within
 from marketplace.pricing.prices import all_in_micros, spot_price_micros, unit_price_micros
-from marketplace.search.index.executor import Removed, Search
+from marketplace.search.index.executor import Removed, SearchExecution
 from marketplace.search.index.facets import Facets, facets_of
-from marketplace.search.index.snapshot import searching
+from marketplace.search.index.snapshot import open_snapshot
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.selectors import offer_page_json, offers_like
 
@@ -58,8 +58,8 @@ def market_page(query: OfferQuery) -> MarketPage:
 
 def market_facets(query: OfferQuery) -> MarketFacets:
     """Return facets and excluded counts as of one moment: the market is read once."""
-    with searching() as store:
-        search = Search(store, query, clock.now())
+    with open_snapshot() as store:
+        search = SearchExecution(store, query, clock.now())
         facets, removed = facets_of(search), search.removed()
     hidden = next((each.left_without - search.total for each in removed if each.what == _IMAGE), 0)
     return MarketFacets(facets, removed, hidden)

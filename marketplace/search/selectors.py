@@ -13,12 +13,12 @@ from common.money import format_money
 from marketplace.hosts.offer_resources import standing_offer
 from marketplace.leasing.offer_selectors import OfferPage, rows_of
 from marketplace.search.index.binary_layout import FOR_EVER
-from marketplace.search.index.column_store import THOUSANDTHS, Store
-from marketplace.search.index.executor import Removed, Search
+from marketplace.search.index.column_store import THOUSANDTHS, ColumnStore
+from marketplace.search.index.executor import Removed, SearchExecution
 from marketplace.search.index.facets import Facets, facets_of
 from marketplace.search.index.pagination import page_of
-from marketplace.search.index.price_columns import value
-from marketplace.search.index.snapshot import searching
+from marketplace.search.index.price_columns import tflops_per_price
+from marketplace.search.index.snapshot import open_snapshot
 from marketplace.search.language.fields import Condition, OfferQuery
 
 _US_PER_HOUR: Final = 3_600_000_000
@@ -97,7 +97,7 @@ def search_facets(query: OfferQuery) -> Facets:
         return facets_of(search)
 
 
-def what_removed(query: OfferQuery) -> list[Removed]:
+def removed_by(query: OfferQuery) -> list[Removed]:
     """Return for each option and condition how many offers would match without it."""
     with _search(query) as search:
         return search.removed()
@@ -110,12 +110,12 @@ def offers_like(ids: Sequence[UUID]) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _search(query: OfferQuery) -> Iterator[Search]:
-    with searching() as store:
-        yield Search(store, query, clock.now())
+def _search(query: OfferQuery) -> Iterator[SearchExecution]:
+    with open_snapshot() as store:
+        yield SearchExecution(store, query, clock.now())
 
 
-def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
+def _bodies(store: ColumnStore, slots: Sequence[int]) -> dict[int, bytes]:
     """Return the part of offers' JSON that does not depend on the search, without the closing brace.
 
     It is kept until the offer changes. Offers that were shown before they changed are read together by the search
@@ -124,7 +124,7 @@ def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
     """
     store.make_room()
     missing = store.missing(slots)
-    missing += set(store.take_news()).difference(missing)
+    missing += set(store.pop_changed()).difference(missing)
     if missing:
         store.keep(_rendered(store.uuids(missing)))
     return store.bodies
@@ -134,11 +134,11 @@ def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
     return {key: to_json(standing_offer(row))[:-1] for key, row in rows_of(keys).items()}
 
 
-def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:
+def _tails(search: SearchExecution, slots: Sequence[int]) -> list[bytes]:
     """Return the part of offers' JSON that depends on the search and the time."""
     asked, store = search.asked, search.store
     prices, totals = asked.at(slots)
-    arrays = (prices, totals, value(store["rate"][slots], prices), store["lease_hours"][slots])
+    arrays = (prices, totals, tflops_per_price(store["rate"][slots], prices), store["lease_hours"][slots])
     rows = zip(*(column.tolist() for column in arrays), strict=True)
     return [
         b',"price":"%s","total":"%s","value":%s,"max_lease_hours":%s}'

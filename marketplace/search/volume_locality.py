@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 from common.ids import public_id
 from common.resources import resource
-from marketplace.pricing.transfer_time import minutes_of_way
+from marketplace.pricing.transfer_time import transfer_minutes
 
 MOUNTABLE: Final = "mountable_volume"
 
@@ -39,7 +39,7 @@ class VolumeWayOut:
 PlaceOf = Callable[[str], VolumePlace]
 
 
-def way_to(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWayOut:
+def transfer_to(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWayOut:
     """Return the way of a volume to the host of a row of `search_offers`."""
     return _way(place, public_id("host", offer["host_id"]), offer["net_down_mbps"])
 
@@ -52,5 +52,5 @@ def way_to_shown(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWayOut:
 def _way(place: VolumePlace, host: str, down_mbps: int | None) -> VolumeWayOut:
     if host == place.host:
         return VolumeWayOut(here=True, bytes=0, minutes=0)
-    minutes = minutes_of_way(place.carried_bytes, place.up_mbps, down_mbps)
+    minutes = transfer_minutes(place.carried_bytes, place.up_mbps, down_mbps)
     return VolumeWayOut(here=False, bytes=place.carried_bytes, minutes=minutes)

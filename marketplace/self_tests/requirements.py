@@ -186,7 +186,7 @@ class CheckRow:
     simulated: bool = False
 
 
-def judged_check(row: CheckRow, *, models: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
+def evaluated_check(row: CheckRow, *, models: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
     """Return the finding with the market's verdict, as it is stored.
 
     `passed` is null only for what could not be tested. `models` has slug and reported VRAM (MiB) of each GPU of

@@ -25,8 +25,8 @@ from marketplace.errors import HostNotOnline
 from marketplace.host_messages import ChecksFailed, ChecksPassed, NoTestAnswer
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.models import Gpu, Host, SelfTest
-from marketplace.reliability.verification import hardware_of, lapse_stale, settle_verification
-from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow, judged_check
+from marketplace.reliability.verification import hardware_of, lapse_stale, update_verification
+from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow, evaluated_check
 from marketplace.states import HostState, Verdict
 
 AGENT: Final = "agent"
@@ -59,13 +59,13 @@ def request_self_test(*, actor_id: UUID, host_id: UUID) -> SelfTest:
         if host.state != HostState.ONLINE:
             raise HostNotOnline("The host's agent does not report now: a self-test would never come back.")
         pending = SelfTest.objects.filter(host=host, verdict=Verdict.PENDING).first()
-        return pending or _ask(host, f"user:{actor_id.hex}", clock.now())
+        return pending or _request(host, f"user:{actor_id.hex}", clock.now())
 
 
-def _ask(host: Host, actor: str, now: datetime) -> SelfTest:
+def _request(host: Host, actor: str, now: datetime) -> SelfTest:
     test = SelfTest.objects.create(host=host, asked_by=actor, asked_at=now)
     record_event(host_id=host.pk, kind="self_test_asked", actor=actor)
-    change_counters.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
+    change_counters.notify_change(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
     return test
 
 
@@ -79,7 +79,7 @@ def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at:
         if test is None:
             return False
         test.hardware = hardware_of(host)
-        test.checks = _judged(host, test, row.checks, at)
+        test.checks = _evaluated(host, test, row.checks, at)
         failed = _missing(host, test.checks)
         test.verdict = Verdict.FAILED if failed else Verdict.PASSED
         test.simulated = any(check["simulated"] for check in test.checks)
@@ -87,15 +87,15 @@ def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at:
         test.save()
         detail = ChecksFailed(checks=", ".join(failed)) if failed else ChecksPassed(count=len(test.checks))
         record_event(host_id=host_id, kind="self_test", detail=detail, actor=AGENT)
-        settle_verification(host=host, now=at, actor=AGENT)
-        _forget_old(host)
-        change_counters.touch(f"user:{host.owner_id.hex}")
+        update_verification(host=host, now=at, actor=AGENT)
+        _delete_old(host)
+        change_counters.notify_change(f"user:{host.owner_id.hex}")
     return True
 
 
-def _judged(host: Host, test: SelfTest, rows: Sequence[CheckRow], at: datetime) -> list[dict[str, Any]]:
+def _evaluated(host: Host, test: SelfTest, rows: Sequence[CheckRow], at: datetime) -> list[dict[str, Any]]:
     models = {uuid: (slug, vram) for uuid, slug, vram in _present(host).values_list("uuid", "model", "vram_mb")}
-    checks = [judged_check(_plain(row), models=models) for row in rows[:MAX_CHECKS]]
+    checks = [evaluated_check(_plain(row), models=models) for row in rows[:MAX_CHECKS]]
     left_out = [check for check in checks if check["passed"] is None and check["reason"] in _EXCUSED]
     if left_out:
         earlier = _earlier(host, test.hardware, at)
@@ -140,12 +140,12 @@ def _present(host: Host) -> Any:
     return Gpu.objects.filter(host=host, present=True).order_by("index", "pk")
 
 
-def _forget_old(host: Host) -> None:
+def _delete_old(host: Host) -> None:
     own = SelfTest.objects.filter(host=host).order_by("-asked_at", "-id")
     own.filter(pk__in=list(own.values_list("pk", flat=True)[SELF_TESTS_KEPT:])).delete()
 
 
-def attend_self_tests(*, now: datetime) -> int:
+def run_self_test_sweep(*, now: datetime) -> int:
     """Expire unanswered self-tests, let old verifications lapse, request due self-tests; return how many.
 
     Run as a sweep.
@@ -155,7 +155,7 @@ def attend_self_tests(*, now: datetime) -> int:
         _expire(test_id, host_id, now)
     lapse_stale(now=now)
     due = _due(now).order_by("pk").values_list("pk", flat=True)[:SELF_TEST_BATCH]
-    return sum(_ask_if_due(host_id, now) for host_id in list(due))
+    return sum(_request_if_due(host_id, now) for host_id in list(due))
 
 
 def _expire(test_id: UUID, host_id: UUID, now: datetime) -> None:
@@ -165,7 +165,7 @@ def _expire(test_id: UUID, host_id: UUID, now: datetime) -> None:
         if pending.update(verdict=Verdict.EXPIRED, finished_at=now):
             detail = NoTestAnswer(minutes=SELF_TEST_EXPIRES_AFTER.seconds // 60)
             record_event(host_id=host_id, kind="self_test_expired", detail=detail, actor=MARKET)
-            change_counters.touch(f"user:{host.owner_id.hex}")
+            change_counters.notify_change(f"user:{host.owner_id.hex}")
 
 
 def _due(now: datetime) -> Any:
@@ -183,10 +183,10 @@ def _tested_since(since: datetime, *verdicts: Verdict) -> Q:
     return Q(Exists(tests))
 
 
-def _ask_if_due(host_id: UUID, now: datetime) -> bool:
+def _request_if_due(host_id: UUID, now: datetime) -> bool:
     with use_case():
         host = lock_host(host_id)
         if not _due(now).filter(pk=host_id).exists():
             return False
-        _ask(host, MARKET, now)
+        _request(host, MARKET, now)
     return True

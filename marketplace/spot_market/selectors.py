@@ -82,7 +82,7 @@ def spot_lately(offer_id: UUID) -> SpotLately:
     )
 
 
-def claims_wait(offer_id: UUID) -> bool:
+def has_waiting_claims(offer_id: UUID) -> bool:
     """Return whether an accepted order waits for GPUs of this offer."""
     return Claim.objects.filter(offer_id=offer_id).exists()
 
@@ -107,7 +107,7 @@ def _points(offer_id: UUID, since: datetime) -> list[SpotPoint]:
 
 
 @dataclass(frozen=True)
-class Place:
+class QueuePosition:
     """Queue position for GPUs of one offer: 1 is next, and `of` is the length of the queue."""
 
     number: int
@@ -115,7 +115,7 @@ class Place:
     since: datetime
 
 
-def places_in_line(holders: Sequence[UUID]) -> dict[UUID, Place]:
+def queue_positions(holders: Sequence[UUID]) -> dict[UUID, QueuePosition]:
     """Return the queue position of each holder; those without a claim are left out."""
     offers = Claim.objects.filter(holder__in=holders).order_by().values_list("offer_id", flat=True).distinct()
     rows = Claim.objects.filter(offer_id__in=offers).order_by("offer_id", "made_at", "pk")
@@ -123,7 +123,7 @@ def places_in_line(holders: Sequence[UUID]) -> dict[UUID, Place]:
     for claim in rows:
         lines.setdefault(claim.offer_id, []).append(claim)
     places = {
-        claim.pk: Place(number, len(line), claim.made_at)
+        claim.pk: QueuePosition(number, len(line), claim.made_at)
         for line in lines.values()
         for number, claim in enumerate(line, start=1)
     }

@@ -166,7 +166,7 @@ def lease_claimed(market: SpotMarket, claim: Claim, *, prefer: Sequence[str] = (
     return leased_gpus(market.offer, gpus, price_micros=claim.price_micros)
 
 
-def drop_claim(*, holder: UUID) -> bool:
+def delete_claim(*, holder: UUID) -> bool:
     """Delete the holder's claim and return whether there was one.
 
     Locks host and offer: before leases and instances.
@@ -218,7 +218,7 @@ def lease_spot(market: SpotMarket, *, holder: UUID, count: int, price_micros: in
     return leased_gpus(market.offer, gpus, price_micros=price_micros)
 
 
-def keep_leases(*, holder: UUID, price_micros: int) -> None:
+def make_leases_permanent(*, holder: UUID, price_micros: int) -> None:
     """Turn a spot rent into one that is not preempted.
 
     Raises:

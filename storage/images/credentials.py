@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
-from common.encryption import seal
+from common.encryption import encrypt
 from common.errors import wrong_field
 from storage.clients.oci_registry.client import Login, check_login
 from storage.clients.oci_registry.references import parse_registry
@@ -17,7 +17,7 @@ from storage.images.selectors import registries_of, registry_at, registry_of
 from storage.models import Registry
 
 
-def try_registry(*, host: str, username: str, password: str) -> str:
+def check_registry_login(*, host: str, username: str, password: str) -> str:
     """Check a login with its registry and return the registry's canonical name.
 
     It makes network requests, so call it outside transactions.
@@ -37,7 +37,7 @@ def save_registry(*, owner: User, host: str, username: str, password: str) -> Re
         saved, _made = Registry.objects.update_or_create(
             owner=owner,
             host=host,
-            defaults={"username": username, "sealed_password": seal(password), "checked_at": clock.now()},
+            defaults={"username": username, "sealed_password": encrypt(password), "checked_at": clock.now()},
         )
     return saved
 

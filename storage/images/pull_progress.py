@@ -50,7 +50,7 @@ def record_pulls(*, host_id: UUID, rows: Iterable[PullRow], at: datetime) -> Non
         )
 
 
-def drop_old_pulls(*, now: datetime) -> int:
+def delete_old_pulls(*, now: datetime) -> int:
     """Delete the progress of pulls that no host has reported for PULL_KEPT and return their number."""
     with use_case():
         count, _ = old_pulls(now - PULL_KEPT).delete()

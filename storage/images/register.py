@@ -16,7 +16,7 @@ def register_image(*, slug: str, reference: str, title: str, **columns: object) 
     return image
 
 
-def follow_build(*, slug: str, built_as: str, reference: str) -> None:
+def update_built_reference(*, slug: str, built_as: str, reference: str) -> None:
     """Point the official image to a newly built reference.
 
     An image whose present reference does not begin with `built_as` was registered by hand and is left alone.

@@ -19,7 +19,7 @@ from storage.constants import DROP_IMAGE_WITHIN, IMAGE_BYTES_MAX, IMAGE_FRESH, I
 from storage.errors import ImageNotReady, ImagePrivate, ImageTooLarge, TooManyImages
 from storage.images.selectors import count_images, find_image, login_at, own_by_name, own_image, registry_at, slug_is_taken
 from storage.models import Image
-from storage.operations.services import MARKET, ask_operation
+from storage.operations.services import MARKET, request_operation
 from storage.states import IMAGE_MACHINE, ImageSource, ImageState
 
 GB = 1000**3
@@ -27,7 +27,7 @@ DROP = "drop_image"
 
 
 @dataclass(frozen=True)
-class Examined:
+class ExaminedImage:
     """Result of reading a name from its registry."""
 
     name: ImageName
@@ -35,7 +35,7 @@ class Examined:
     registry_id: UUID | None
 
 
-def examine_image(*, owner: User, name: str) -> Examined:
+def examine_image(*, owner: User, name: str) -> ExaminedImage:
     """Read an image from its registry, with the owner's login where there is one.
 
     It makes network requests, so call it outside transactions. Raises InvalidInput for a malformed name, else the
@@ -47,10 +47,10 @@ def examine_image(*, owner: User, name: str) -> Examined:
     if found.size_bytes > IMAGE_BYTES_MAX:
         said = f"It has {found.size_bytes / GB:.1f} GB compressed; up to {IMAGE_BYTES_MAX // GB} GB can be run."
         raise ImageTooLarge(said)
-    return Examined(wanted, found, registry.pk if registry is not None and found.private else None)
+    return ExaminedImage(wanted, found, registry.pk if registry is not None and found.private else None)
 
 
-def add_image(*, owner: User, examined: Examined, title: str = "", description: str = "") -> Image:
+def add_image(*, owner: User, examined: ExaminedImage, title: str = "", description: str = "") -> Image:
     """Add an examined image, pinned by its digest; a name that exists already is updated."""
     with use_case():
         if count_images(owner) >= IMAGES_AT_MOST:
@@ -92,7 +92,7 @@ def remove_image(*, owner: User, image_id: UUID) -> Image:
         _move(image, ImageState.DROPPING if lies else ImageState.GONE, active=False, shared=None, slug=_retired(image))
         if lies:
             assert image.host_id is not None
-            ask_operation(
+            request_operation(
                 host_id=image.host_id,
                 owner_id=owner.pk,
                 kind=DROP,
@@ -103,7 +103,7 @@ def remove_image(*, owner: User, image_id: UUID) -> Image:
     return image
 
 
-def _pin(owner: User, examined: Examined, title: str, description: str) -> Image:
+def _pin(owner: User, examined: ExaminedImage, title: str, description: str) -> Image:
     name, found, now = examined.name, examined.found, clock.now()
     current = own_by_name(owner, name.text)
     reference = name.pinned(found.digest)

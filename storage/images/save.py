@@ -18,7 +18,7 @@ from storage.images.resolve import DROP
 from storage.images.selectors import count_images, count_saved_on, images_under_way, saving_of
 from storage.models import Image, Operation
 from storage.operations.messages import NotSaved
-from storage.operations.services import MARKET, ask_operation
+from storage.operations.services import MARKET, request_operation
 from storage.states import IMAGE_MACHINE, ImageSource, ImageState, OperationState
 
 SAVE: Final = "save_image"
@@ -26,7 +26,7 @@ REPOSITORY: Final = "berth-saved"
 _SLUG_WORDS: Final = 40
 
 
-def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, name: str, description: str = "") -> Image:
+def start_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, name: str, description: str = "") -> Image:
     """Start saving an image of an instance in its present state.
 
     Call it inside the use case that has checked the instance. The new image has the services of its base and needs
@@ -55,8 +55,8 @@ def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, 
         saved_from=instance_id,
         **{field: getattr(base, field) for field in ("cuda", "has_ssh", "has_jupyter", "has_tensorboard", "architectures")},
     )
-    push, secrets = _where_to(image)
-    ask_operation(
+    push, secrets = _push_target(image)
+    request_operation(
         host_id=host_id,
         owner_id=owner.pk,
         kind=SAVE,
@@ -68,13 +68,13 @@ def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, 
     return image
 
 
-def conclude_save(operation: Operation) -> None:
+def apply_save_result(operation: Operation) -> None:
     """Mark the image as ready where it was stored, or as failed with the agent's reason.
 
     The place comes from our own order, never from the agent: an agent could otherwise name another registry, from
     which other hosts would pull and to which they would send the grant for this image.
     """
-    image = _of(operation.args.get("image", ""), ImageState.SAVING)
+    image = _locked_image(operation.args.get("image", ""), ImageState.SAVING)
     if image is None:
         return
     if operation.state != OperationState.DONE:
@@ -93,25 +93,25 @@ def conclude_save(operation: Operation) -> None:
     )
 
 
-def conclude_drop(operation: Operation) -> None:
+def apply_deletion_result(operation: Operation) -> None:
     """Mark the image as gone once its host has deleted it.
 
     While the host is away, the sweep requests the deletion again.
     """
-    image = _of(operation.subject.hex, ImageState.DROPPING)
+    image = _locked_image(operation.subject.hex, ImageState.DROPPING)
     if image is not None and operation.state == OperationState.DONE:
         _move(image, ImageState.GONE)
 
 
-def follow_images() -> int:
+def repair_images() -> int:
     """Repair images whose operation ended without effect, or request it again; return their number.
 
     This is a sweep.
     """
-    return sum(_follow(image) for image in images_under_way())
+    return sum(_repair(image) for image in images_under_way())
 
 
-def _follow(image: Image) -> bool:
+def _repair(image: Image) -> bool:
     with use_case():
         subject = image.saved_from if image.state == ImageState.SAVING and image.saved_from else image.pk
         last = Operation.objects.filter(subject=subject, kind=_kind(image)).order_by("-created_at").first()
@@ -122,7 +122,7 @@ def _follow(image: Image) -> bool:
             return True
         assert image.host_id is not None
         assert image.owner_id is not None
-        ask_operation(
+        request_operation(
             host_id=image.host_id,
             owner_id=image.owner_id,
             kind=DROP,
@@ -137,7 +137,7 @@ def _kind(image: Image) -> str:
     return SAVE if image.state == ImageState.SAVING else DROP
 
 
-def _where_to(image: Image) -> tuple[str, dict[str, str]]:
+def _push_target(image: Image) -> tuple[str, dict[str, str]]:
     """Return where the host is to push the image, with a grant that can write this image alone.
 
     Both are empty where the market has no registry; the image then stays on the host.
@@ -150,7 +150,7 @@ def _where_to(image: Image) -> tuple[str, dict[str, str]]:
     return f"{place}:1", {"username": username, "password": password}
 
 
-def _of(key: str, state: str) -> Image | None:
+def _locked_image(key: str, state: str) -> Image | None:
     try:
         wanted = UUID(hex=key)
     except ValueError:
@@ -161,4 +161,4 @@ def _of(key: str, state: str) -> Image | None:
 def _move(image: Image, target: str, **fields: Any) -> None:
     move(image, target, machine=IMAGE_MACHINE, reason=target, actor=MARKET, **fields)
     assert image.owner_id is not None
-    change_counters.touch(f"user:{image.owner_id.hex}")
+    change_counters.notify_change(f"user:{image.owner_id.hex}")

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet, Sum
 
 from accounts.models import User
-from common.encryption import unseal
+from common.encryption import decrypt
 from common.errors import NotFound
 from common.ids import parse_public_id
 from marketplace.pricing.offer_requirements import ImageNeeds
@@ -65,7 +65,7 @@ def images_from(source: str, user: User | None) -> QuerySet[Image]:
             return usable_images(user)
 
 
-def seen_image(user: User, image_id: UUID) -> Image:
+def visible_image(user: User, image_id: UUID) -> Image:
     """Return an image that the user may run or owns, or raise NotFound."""
     own = own_images(user).filter(pk=image_id).first()
     return own or image_by_id(image_id, user)
@@ -185,7 +185,7 @@ def registry_at(owner: User, host: str) -> Registry | None:
 
 
 def login_at(registry: Registry | None) -> Login | None:
-    return Login(registry.username, unseal(registry.sealed_password)) if registry is not None else None
+    return Login(registry.username, decrypt(registry.sealed_password)) if registry is not None else None
 
 
 def pull_of(instance_id: UUID) -> ImagePull | None:
@@ -208,7 +208,7 @@ def _one(images: QuerySet[Image]) -> Image:
     return image
 
 
-def last_copy(instance_id: UUID) -> Sync | None:
+def last_backup_sync(instance_id: UUID) -> Sync | None:
     """Return the newest complete copy of the instance's data disk in object storage."""
     done = Sync.objects.filter(subject_id=instance_id, direction=SyncDirection.UP, state=SyncState.DONE)
     return done.order_by("-ended_at").first()

@@ -27,8 +27,8 @@ def share_image(*, owner: User, image_id: UUID, name: str, title: str = "", desc
         raise wrong_field("name", _("Use letters, digits and hyphens."))
     with use_case():
         image = own_image(owner, image_id)
-        _check(image)
-        shared = _listed(owner, slug, title or name, description)
+        _check_shareable(image)
+        shared = _shared_name(owner, slug, title or name, description)
         if image.shared_id != shared.pk:
             image.shared, image.shared_at = shared, clock.now()
             newest = versions_of(shared).values_list("version", flat=True).first()
@@ -54,7 +54,7 @@ def unshare_image(*, owner: User, image_id: UUID) -> Image:
     return image
 
 
-def _check(image: Image) -> None:
+def _check_shareable(image: Image) -> None:
     if image.state != ImageState.READY:
         raise ImageNotReady("Only an image that is ready can be shared.")
     if image.private:
@@ -63,7 +63,7 @@ def _check(image: Image) -> None:
         )
 
 
-def _listed(owner: User, slug: str, title: str, description: str) -> SharedImage:
+def _shared_name(owner: User, slug: str, title: str, description: str) -> SharedImage:
     shared = shared_by_slug(slug)
     if shared is None:
         return SharedImage.objects.create(owner=owner, slug=slug, title=title[:120], description=description[:1000])

@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
-from common.encryption import seal
+from common.encryption import encrypt
 from common.errors import wrong_field
 from common.object_store import Place
-from storage.clients.s3.client import Checked, check_place
+from storage.clients.s3.client import ProbeResult, probe_place
 from storage.clients.s3.keys import parse_bucket, parse_endpoint, parse_folder
 from storage.constants import CONNECTIONS_AT_MOST
 from storage.errors import ConnectionInUse, ConnectionNameTaken, TooManyImages
@@ -26,14 +26,16 @@ _REGION: Final = "us-east-1"  # what most storages without regions expect reques
 
 
 @dataclass(frozen=True)
-class Tried:
+class CheckedConnection:
     """A place in object storage that was checked just now, with the result."""
 
     place: Place
-    checked: Checked
+    checked: ProbeResult
 
 
-def try_connection(*, endpoint: str, bucket: str, key_id: str, secret: str, region: str = "", prefix: str = "") -> Tried:
+def check_connection(
+    *, endpoint: str, bucket: str, key_id: str, secret: str, region: str = "", prefix: str = ""
+) -> CheckedConnection:
     """Check access to a place in object storage.
 
     It makes network requests, so call it outside transactions. Raises InvalidInput, StorageUnreachable,
@@ -50,10 +52,10 @@ def try_connection(*, endpoint: str, bucket: str, key_id: str, secret: str, regi
         key_id=key_id.strip(),
         secret=secret.strip(),
     )
-    return Tried(place, check_place(place))
+    return CheckedConnection(place, probe_place(place))
 
 
-def save_connection(*, owner: User, name: str, tried: Tried) -> Connection:
+def save_connection(*, owner: User, name: str, tried: CheckedConnection) -> Connection:
     """Save a checked connection.
 
     Raises ConnectionNameTaken or TooManyImages.
@@ -73,7 +75,7 @@ def save_connection(*, owner: User, name: str, tried: Tried) -> Connection:
             prefix=place.prefix,
             created_at=now,
         )
-        _take_login(connection, tried)
+        _set_login(connection, tried)
         try:
             connection.save(force_insert=True)
         except IntegrityError as error:  # two requests at the same time
@@ -81,13 +83,13 @@ def save_connection(*, owner: User, name: str, tried: Tried) -> Connection:
     return connection
 
 
-def retry_connection(*, owner: User, connection_id: UUID, key_id: str, secret: str) -> Tried:
+def check_connection_with_key(*, owner: User, connection_id: UUID, key_id: str, secret: str) -> CheckedConnection:
     """Check the place of a saved connection with another key.
 
-    Call it outside transactions. Raises what `try_connection` raises, or NotFound.
+    Call it outside transactions. Raises what `check_connection` raises, or NotFound.
     """
     found = connection_of(owner.pk, connection_id)
-    return try_connection(
+    return check_connection(
         endpoint=found.endpoint,
         bucket=found.bucket,
         key_id=key_id,
@@ -97,14 +99,14 @@ def retry_connection(*, owner: User, connection_id: UUID, key_id: str, secret: s
     )
 
 
-def change_login(*, owner: User, connection_id: UUID, tried: Tried) -> Connection:
+def change_login(*, owner: User, connection_id: UUID, tried: CheckedConnection) -> Connection:
     """Replace the key of a connection by one that was checked.
 
     Running syncs go on with the former key.
     """
     with use_case():
         connection = connection_of(owner.pk, connection_id)
-        _take_login(connection, tried)
+        _set_login(connection, tried)
         connection.save(update_fields=["key_id", "sealed_secret", "virtual_host", "can_write", "checked_at"])
     return connection
 
@@ -124,7 +126,7 @@ def remove_connection(*, owner: User, connection_id: UUID) -> None:
             ) from error
 
 
-def _take_login(connection: Connection, tried: Tried) -> None:
-    connection.key_id, connection.sealed_secret = tried.place.key_id, seal(tried.place.secret)
+def _set_login(connection: Connection, tried: CheckedConnection) -> None:
+    connection.key_id, connection.sealed_secret = tried.place.key_id, encrypt(tried.place.secret)
     connection.virtual_host, connection.can_write = tried.checked.virtual_host, tried.checked.can_write
     connection.checked_at = clock.now()

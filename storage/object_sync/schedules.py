@@ -13,12 +13,12 @@ from storage.constants import SYNC_SCHEDULES_AT_MOST
 from storage.errors import ConnectionReadOnly, TooManyVolumes
 from storage.models import SyncSchedule
 from storage.object_sync.selectors import connection_of, schedule_of, schedules_of
-from storage.object_sync.syncs import Disk, Wish, terms_of
+from storage.object_sync.syncs import Disk, SyncRequest, terms_of
 from storage.states import SyncDirection
 
 
 @dataclass(frozen=True)
-class Round:
+class Recurrence:
     """Recurrence of a schedule.
 
     It is every so many hours, or at `at` (HH:MM) of `days` (0 is Monday) in a time zone.
@@ -31,7 +31,7 @@ class Round:
 
 
 def insert_schedule(
-    *, owner: User, connection_id: UUID, disk: Disk, wish: Wish, round_: Round, next_at: datetime
+    *, owner: User, connection_id: UUID, disk: Disk, wish: SyncRequest, round_: Recurrence, next_at: datetime
 ) -> SyncSchedule:
     """Insert a schedule; call it inside a use case.
 
@@ -62,7 +62,7 @@ def delete_schedule(*, owner: User, schedule_id: UUID) -> None:
     schedule_of(owner.pk, schedule_id).delete()
 
 
-def take_due(*, schedule_id: UUID, now: datetime) -> SyncSchedule:
+def lock_due_schedule(*, schedule_id: UUID, now: datetime) -> SyncSchedule:
     """Lock and return a schedule that is due, until the transaction ends.
 
     Raises StaleRow when another process has handled it.
@@ -79,6 +79,6 @@ def advance(schedule: SyncSchedule, *, next_at: datetime) -> None:
     schedule.save(update_fields=["next_at"])
 
 
-def drop_schedules(*, subject: UUID) -> None:
+def delete_schedules_of(*, subject: UUID) -> None:
     """Delete all schedules of a disk that no longer exists."""
     SyncSchedule.objects.filter(subject_id=subject).delete()

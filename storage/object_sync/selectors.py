@@ -11,7 +11,7 @@ from storage.models import Connection, Operation, Sync, SyncSchedule
 from storage.states import SyncCause, SyncState
 
 # Kinds of operations that neither read nor change the contents of a disk.
-_BESIDE = ("read_log", "save_image")
+_KINDS_BESIDE_DISKS = ("read_log", "save_image")
 BATCH = 200
 
 
@@ -61,9 +61,9 @@ def running_syncs(subjects: Sequence[UUID]) -> dict[UUID, Sync]:
     return {row.subject_id: row for row in rows}
 
 
-def is_disk_worked_on(subject: UUID) -> bool:
+def has_open_disk_operation(subject: UUID) -> bool:
     """Return whether the disk's host is working on its contents already."""
-    return Operation.objects.filter(subject=subject, ended_at=None).exclude(kind__in=_BESIDE).exists()
+    return Operation.objects.filter(subject=subject, ended_at=None).exclude(kind__in=_KINDS_BESIDE_DISKS).exists()
 
 
 def last_archive(instance_id: UUID) -> Sync | None:

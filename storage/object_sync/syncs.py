@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
-from common.encryption import CannotUnseal, unseal
+from common.encryption import CannotDecrypt, decrypt
 from common.message_words import columns
 from common.messages import Message
 from common.transitions import move
@@ -19,8 +19,8 @@ from storage.clients.s3.keys import parse_folder
 from storage.constants import SYNC_WITHIN
 from storage.errors import ConnectionReadOnly, StorageLoginRefused, VolumeBusy
 from storage.models import Connection, Sync, SyncSchedule
-from storage.object_sync.selectors import connection_of, is_disk_worked_on, sync_of
-from storage.operations.services import ask_operation, mark_concluded, withdraw_operation
+from storage.object_sync.selectors import connection_of, has_open_disk_operation, sync_of
+from storage.operations.services import cancel_operation, mark_concluded, request_operation
 from storage.states import (
     SYNC_MACHINE,
     OperationState,
@@ -56,7 +56,7 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Wish:
+class SyncRequest:
     """Direction and folders of a sync, and whether files that the source does not have are deleted."""
 
     direction: str
@@ -65,13 +65,13 @@ class Wish:
     delete_extra: bool = False
 
     @property
-    def checked(self) -> "Wish":
+    def checked(self) -> "SyncRequest":
         """Return the request with its paths normalised, or raise InvalidInput."""
         path, folder = parse_folder("path", self.path), parse_folder("folder", self.folder)
-        return Wish(self.direction, path, folder, self.delete_extra)
+        return SyncRequest(self.direction, path, folder, self.delete_extra)
 
 
-def terms_of(disk: Disk, wish: Wish) -> dict[str, Any]:
+def terms_of(disk: Disk, wish: SyncRequest) -> dict[str, Any]:
     """Return the columns of `SyncTerms`, which syncs and schedules share."""
     return {
         "subject_kind": disk.kind,
@@ -92,7 +92,9 @@ class Origin:
     schedule: SyncSchedule | None = None
 
 
-def sync_volume(*, owner: User, volume_id: UUID, connection_id: UUID, wish: Wish, origin: Origin | None = None) -> Sync:
+def sync_volume(
+    *, owner: User, volume_id: UUID, connection_id: UUID, wish: SyncRequest, origin: Origin | None = None
+) -> Sync:
     """Start a sync of a volume.
 
     Raises NotFound, InvalidInput, ConnectionReadOnly or VolumeBusy.
@@ -107,7 +109,9 @@ def sync_volume(*, owner: User, volume_id: UUID, connection_id: UUID, wish: Wish
         return start_sync(owner_id=owner.pk, connection=connection, disk=disk, wish=wish, origin=origin)
 
 
-def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, origin: Origin | None = None) -> Sync:
+def start_sync(
+    *, owner_id: UUID, connection: Connection, disk: Disk, wish: SyncRequest, origin: Origin | None = None
+) -> Sync:
     """Create a sync and its operation, inside the use case that has checked the disk.
 
     Raises InvalidInput, ConnectionReadOnly or VolumeBusy.
@@ -115,7 +119,7 @@ def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish
     wish, origin = wish.checked, origin or Origin()
     if wish.direction == SyncDirection.UP and not connection.can_write:
         raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
-    if is_disk_worked_on(disk.id):
+    if has_open_disk_operation(disk.id):
         raise VolumeBusy(_BUSY)
     sync = _new(owner_id, connection, disk, wish, origin)
     try:
@@ -123,7 +127,7 @@ def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish
             sync.save(force_insert=True)
     except IntegrityError as error:  # two requests at the same time
         raise VolumeBusy(_BUSY) from error
-    sync.operation = ask_operation(
+    sync.operation = request_operation(
         host_id=disk.host_id,
         owner_id=owner_id,
         kind=KIND,
@@ -136,15 +140,22 @@ def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish
     return sync
 
 
-def write_down_failure(
-    *, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, schedule: SyncSchedule, code: str, detail: Message
+def record_failed_sync(
+    *,
+    owner_id: UUID,
+    connection: Connection,
+    disk: Disk,
+    wish: SyncRequest,
+    schedule: SyncSchedule,
+    code: str,
+    detail: Message,
 ) -> Sync:
     """Record a scheduled sync that could not be started, for the list of syncs."""
     failed = {"state": SyncState.FAILED, "failure_code": code, "ended_at": clock.now()}
     said = columns("failure_detail", detail)
     sync = _new(owner_id, connection, disk, wish, Origin(SyncCause.SCHEDULE, schedule), **failed, **said)
     sync.save(force_insert=True)
-    change_counters.touch(f"user:{owner_id.hex}")
+    change_counters.notify_change(f"user:{owner_id.hex}")
     return sync
 
 
@@ -156,12 +167,12 @@ def cancel_sync(*, owner: User, sync_id: UUID) -> Sync:
     return sync
 
 
-def end_syncs(*, subject: UUID) -> int:
+def cancel_syncs_of(*, subject: UUID) -> int:
     """Cancel the running syncs of a disk that goes away, inside a use case, and return their number."""
     return sum(_cancel(sync) for sync in Sync.objects.filter(subject_id=subject, ended_at=None))
 
 
-def conclude_sync(operation: "Operation") -> Sync | None:
+def apply_sync_result(operation: "Operation") -> Sync | None:
     """Write the result of a sync's operation to the sync; return None where that was done already."""
     sync = Sync.objects.filter(operation=operation, ended_at=None).select_related("connection", "owner").first()
     if sync is None:
@@ -177,7 +188,7 @@ def conclude_sync(operation: "Operation") -> Sync | None:
     return sync
 
 
-def note_mail(sync: Sync, mail: str) -> None:
+def request_mail(sync: Sync, mail: str) -> None:
     """Request that the owner be mailed about the sync; call it inside a use case."""
     Sync.objects.filter(pk=sync.pk).update(mail=mail, mailed_at=None)
 
@@ -185,7 +196,7 @@ def note_mail(sync: Sync, mail: str) -> None:
 def _cancel(sync: Sync) -> bool:
     if sync.ended_at is not None or sync.operation is None:
         return False
-    if not withdraw_operation(operation_id=sync.operation.pk, reason=CANCELLED):
+    if not cancel_operation(operation_id=sync.operation.pk, reason=CANCELLED):
         return False  # the operation has ended, and its result is about to be written
     mark_concluded(operation_id=sync.operation.pk)
     sync.operation.refresh_from_db()
@@ -196,10 +207,10 @@ def _cancel(sync: Sync) -> bool:
 
 def _end(sync: Sync, target: SyncState, *, at: datetime, actor: str, reason: str, **fields: Any) -> None:
     move(sync, target, machine=SYNC_MACHINE, reason=reason, actor=actor, ended_at=at, **fields)
-    change_counters.touch(f"user:{sync.owner_id.hex}")
+    change_counters.notify_change(f"user:{sync.owner_id.hex}")
 
 
-def _new(owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, origin: Origin, **fields: Any) -> Sync:
+def _new(owner_id: UUID, connection: Connection, disk: Disk, wish: SyncRequest, origin: Origin, **fields: Any) -> Sync:
     return Sync(
         owner_id=owner_id,
         connection=connection,
@@ -228,8 +239,8 @@ def _args(sync: Sync, connection: Connection, disk: Disk) -> dict[str, str]:
 
 def _secrets(connection: Connection) -> dict[str, str]:
     try:
-        secret = unseal(connection.sealed_secret)
-    except CannotUnseal as error:
+        secret = decrypt(connection.sealed_secret)
+    except CannotDecrypt as error:
         raise StorageLoginRefused("The secret of this connection cannot be read any more: give it again.") from error
     return {
         "endpoint": connection.endpoint,
@@ -247,7 +258,7 @@ def _figures(outcome: Any) -> dict[str, int]:
     return {name: min(int(text), _LARGEST) if text.isdecimal() else 0 for name, text in told.items()}
 
 
-def mark_mailed(sync: Sync, *, now: datetime) -> bool:
+def claim_mail(sync: Sync, *, now: datetime) -> bool:
     """Mark the sync's mail as queued and return whether the caller is to queue it.
 
     False when another process was faster, or when another mail has become due meanwhile. Call it inside a use case.

@@ -9,7 +9,7 @@ from billing.constants import PROOF_BRIDGE
 from marketplace.hosts.selectors import last_report
 
 
-def is_heard(now: datetime) -> Q:
+def has_reported(now: datetime) -> Q:
     """Return a condition for rows whose `host` has reported lately.
 
     After a restore from a backup, the host must also have reported what it holds.
@@ -28,9 +28,9 @@ def paid_until(*, host_id: UUID, at: datetime) -> datetime:
     It is the host's last report where that is too long ago, else `at`.
     """
     seen = last_report(host_id)
-    return at if is_heard_at(seen, at) else seen
+    return at if has_reported_at(seen, at) else seen
 
 
-def is_heard_at(last_seen_at: datetime, moment: datetime) -> bool:
+def has_reported_at(last_seen_at: datetime, moment: datetime) -> bool:
     """Return whether the host's last report is at most PROOF_BRIDGE before this moment."""
     return moment - last_seen_at <= PROOF_BRIDGE

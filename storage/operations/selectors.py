@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from common.encryption import unseal
+from common.encryption import decrypt
 from storage.models import Operation
 
 BATCH = 200
@@ -27,7 +27,7 @@ def desired_operations(host_id: UUID) -> list[OrderRow]:
     """Return the open operations of a host for its agent, with decrypted secrets."""
     rows = Operation.objects.filter(host_id=host_id, ended_at=None).order_by("created_at", "pk")
     return [
-        OrderRow(row.pk, row.kind, {**row.args, **(json.loads(unseal(row.sealed_args)) if row.sealed_args else {})})
+        OrderRow(row.pk, row.kind, {**row.args, **(json.loads(decrypt(row.sealed_args)) if row.sealed_args else {})})
         for row in rows
     ]
 
@@ -50,7 +50,7 @@ def open_operation(subject: UUID, kind: str) -> Operation | None:
     return Operation.objects.filter(subject=subject, kind=kind, ended_at=None).first()
 
 
-def operations_to_conclude(only: Sequence[UUID] | None = None) -> list[Operation]:
+def operations_to_apply(only: Sequence[UUID] | None = None) -> list[Operation]:
     """Return ended operations whose result was not applied, of all or of these ids."""
     ended = Operation.objects.filter(ended_at__isnull=False, concluded_at=None)
     chosen = ended if only is None else ended.filter(pk__in=only)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from common import change_counters, clock
 from common.db.transactions import use_case
-from common.encryption import seal
+from common.encryption import encrypt
 from common.message_words import columns
 from common.messages import Message
 from common.transitions import move
@@ -38,7 +38,7 @@ class OperationRow:
     total_files: int = 0
 
 
-def ask_operation(
+def request_operation(
     *,
     host_id: UUID,
     owner_id: UUID,
@@ -55,10 +55,10 @@ def ask_operation(
         kind=kind,
         subject=subject,
         args=dict(args),
-        sealed_args=seal(json.dumps(dict(secrets))) if secrets else "",
+        sealed_args=encrypt(json.dumps(dict(secrets))) if secrets else "",
         deadline=clock.now() + within,
     )
-    change_counters.touch(f"host:{host_id.hex}", f"user:{owner_id.hex}")
+    change_counters.notify_change(f"host:{host_id.hex}", f"user:{owner_id.hex}")
     return row
 
 
@@ -86,7 +86,7 @@ def _record(operation: Operation, row: OperationRow, at: datetime) -> bool:
             _move(operation, OperationState.RUNNING, reason="begun", actor=AGENT, **seen)
         elif any(getattr(operation, name) != value for name, value in seen.items()):
             Operation.objects.filter(pk=operation.pk).update(**seen)
-            change_counters.touch(f"user:{operation.owner_id.hex}")
+            change_counters.notify_change(f"user:{operation.owner_id.hex}")
         return False
     target = OperationState.DONE if row.phase == "done" else OperationState.FAILED
     _move(
@@ -102,12 +102,12 @@ def _record(operation: Operation, row: OperationRow, at: datetime) -> bool:
     return True
 
 
-def give_up_overdue(*, now: datetime) -> int:
+def fail_overdue(*, now: datetime) -> int:
     """Fail the operations that are past their deadline and return their number."""
-    return sum(_give_up(key) for key in operations_overdue(now))
+    return sum(_fail_overdue(key) for key in operations_overdue(now))
 
 
-def _give_up(operation_id: UUID) -> bool:
+def _fail_overdue(operation_id: UUID) -> bool:
     with use_case():
         return fail_operation(operation_id=operation_id, code="out_of_time", detail=OutOfTime())
 
@@ -125,7 +125,7 @@ def fail_operation(*, operation_id: UUID, code: str, detail: Message) -> bool:
     return True
 
 
-def withdraw_operations(*, subject: UUID, reason: str) -> int:
+def cancel_operations(*, subject: UUID, reason: str) -> int:
     """Cancel the open operations of a subject and return their number.
 
     Call it inside a use case. The agent stops them at its next sync.
@@ -137,7 +137,7 @@ def withdraw_operations(*, subject: UUID, reason: str) -> int:
     return len(wanted)
 
 
-def withdraw_operation(*, operation_id: UUID, reason: str) -> bool:
+def cancel_operation(*, operation_id: UUID, reason: str) -> bool:
     """Cancel an open operation; return False when it has ended.
 
     Call it inside a use case.
@@ -150,7 +150,7 @@ def withdraw_operation(*, operation_id: UUID, reason: str) -> bool:
     return True
 
 
-def drop_operation(*, operation_id: UUID) -> None:
+def delete_operation(*, operation_id: UUID) -> None:
     """Delete an ended operation inside the caller's use case.
 
     Its outcome is stored elsewhere, or must not be kept.
@@ -166,4 +166,4 @@ def mark_concluded(*, operation_id: UUID) -> bool:
 
 def _move(operation: Operation, target: str, *, reason: str, actor: str, **fields: Any) -> None:
     move(operation, target, machine=OPERATION_MACHINE, reason=reason, actor=actor, **fields)
-    change_counters.touch(f"host:{operation.host_id.hex}", f"user:{operation.owner_id.hex}")
+    change_counters.notify_change(f"host:{operation.host_id.hex}", f"user:{operation.owner_id.hex}")

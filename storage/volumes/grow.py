@@ -22,7 +22,7 @@ from storage.constants import GROW_WITHIN
 from storage.errors import NoStorage, VolumeBusy
 from storage.models import Operation, Volume
 from storage.operations.metering import close_volume, hold_for_volume, open_volume
-from storage.operations.services import ask_operation
+from storage.operations.services import request_operation
 from storage.states import OperationState, VolumeState
 from storage.volumes.selectors import volume_of
 from storage.volumes.volumes import check_idle, lock_volume, promised_gb
@@ -44,10 +44,12 @@ def resize_volume(*, owner: User, volume_id: UUID, size_gb: int, max_micros_per_
         before, volume.micros_per_day = volume.micros_per_day, micros
         hold_for_volume(volume)  # the wallet is locked before the volume
         volume.micros_per_day = before
-        check_workable(lock_volume(volume.pk))
+        check_usable(lock_volume(volume.pk))
         Volume.objects.filter(pk=volume.pk).update(failure_code="", **columns("failure_detail", None))
         args = {"volume": volume.pk.hex, "size_gb": str(size_gb), "micros_per_day": str(micros)}
-        ask_operation(host_id=volume.host_id, owner_id=owner.pk, kind=KIND, subject=volume.pk, args=args, within=GROW_WITHIN)
+        request_operation(
+            host_id=volume.host_id, owner_id=owner.pk, kind=KIND, subject=volume.pk, args=args, within=GROW_WITHIN
+        )
     return volume
 
 
@@ -56,7 +58,7 @@ def grown_price(volume: Volume, size_gb: int) -> int:
     return volume.micros_per_day + max(0, size_gb - volume.size_gb) * storage_price(volume.host_id)
 
 
-def check_workable(volume: Volume) -> None:
+def check_usable(volume: Volume) -> None:
     """Raise VolumeBusy unless the volume is ready, paid for, found by its host, and not worked on."""
     if volume.state != VolumeState.READY:
         raise VolumeBusy(f"The volume is {volume.get_state_display()}.")
@@ -83,20 +85,20 @@ def _agreed(volume: Volume, size_gb: int) -> int | None:
     return volume.micros_per_day * size_gb // volume.size_gb if volume.micros_per_day else None
 
 
-def conclude_growth(operation: Operation) -> None:
+def apply_growth_result(operation: Operation) -> None:
     """Apply the result of a growth operation, in the transaction that marks the operation as concluded."""
     volume = Volume.objects.get(pk=operation.subject)
     if volume.state != VolumeState.READY:
         return  # deleted meanwhile: there is nothing to charge
     if operation.state == OperationState.DONE:
-        _take_over(volume, operation)
+        _apply_new_size(volume, operation)
     else:
         code = operation.failure_code or operation.state
         Volume.objects.filter(pk=volume.pk).update(failure_code=code, **columns("failure_detail", operation.says))
-    change_counters.touch(f"user:{volume.owner_id.hex}", f"host:{volume.host_id.hex}")
+    change_counters.notify_change(f"user:{volume.owner_id.hex}", f"host:{volume.host_id.hex}")
 
 
-def _take_over(volume: Volume, operation: Operation) -> None:
+def _apply_new_size(volume: Volume, operation: Operation) -> None:
     """Store the new size and replace the meter, so that each statement line names its size.
 
     The former meter ends at the moment at which the new one begins.
@@ -108,10 +110,10 @@ def _take_over(volume: Volume, operation: Operation) -> None:
     if not same.update(size_gb=size_gb, micros_per_day=micros, generation=F("generation") + 1):
         raise StaleRow("It changed meanwhile.")
     volume.refresh_from_db()
-    charge_anew(volume, at=at)
+    restart_charging(volume, at=at)
 
 
-def charge_anew(volume: Volume, *, at: datetime) -> None:
+def restart_charging(volume: Volume, *, at: datetime) -> None:
     """Open a meter at the volume's present price from `at` on.
 
     Where the money does not suffice, the volume is marked as unpaid, and the sweep opens the meter once it does.

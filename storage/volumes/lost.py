@@ -14,7 +14,7 @@ from storage.volumes.volumes import lock_volume
 LOST: Final = "volume_missing"
 
 
-def lose_volume(volume_id: UUID, *, detail: str, at: datetime) -> Volume:
+def mark_volume_lost(volume_id: UUID, *, detail: str, at: datetime) -> Volume:
     """Mark a volume as lost, close its meter and open an incident, once.
 
     Call it inside a use case; it locks the wallet, then the row.
@@ -24,15 +24,15 @@ def lose_volume(volume_id: UUID, *, detail: str, at: datetime) -> Volume:
     if volume.lost_at is None:
         Volume.objects.filter(pk=volume_id).update(lost_at=at)
         open_incident(kind=LOST, subject=public_id("vol", volume_id), detail=f"{volume.host.name}: {detail}")
-        change_counters.touch(f"user:{volume.owner_id.hex}")
+        change_counters.notify_change(f"user:{volume.owner_id.hex}")
     return volume
 
 
-def find_volume(volume_id: UUID) -> Volume:
+def mark_volume_found(volume_id: UUID) -> Volume:
     """Mark a lost volume as found, inside a use case; the sweep of storage opens its meter again."""
     volume = lock_volume(volume_id)
     if volume.lost_at is not None:
         Volume.objects.filter(pk=volume_id).update(lost_at=None)
         close_incident(kind=LOST, subject=public_id("vol", volume_id), closed_by="found again")
-        change_counters.touch(f"user:{volume.owner_id.hex}")
+        change_counters.notify_change(f"user:{volume.owner_id.hex}")
     return volume

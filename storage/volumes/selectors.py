@@ -13,7 +13,7 @@ from common.db.prepared import Prepared
 from common.errors import NotFound
 from storage.constants import NAME_PATTERN, UNPAID_KEPT
 from storage.models import Attachment, DataSet, DiskUse, Operation, Snapshot, Volume
-from storage.operations.host_presence import is_heard, is_silent
+from storage.operations.host_presence import has_reported, is_silent
 from storage.states import OperationState, SnapshotState, VolumeState
 
 BATCH = 200
@@ -80,7 +80,7 @@ def snapshot_of(owner_id: UUID, snapshot_id: UUID) -> Snapshot:
     return snapshot
 
 
-def placed_volume(volume_id: UUID) -> Volume:
+def any_volume_with_host(volume_id: UUID) -> Volume:
     """Return any user's volume with its host, or raise NotFound.
 
     Everyone who knows the id may search the market for GPUs on the volume's host.
@@ -217,15 +217,15 @@ def restorable_volumes(volume_ids: Sequence[UUID]) -> dict[UUID, UUID]:
 def volumes_to_delete_again() -> list[Volume]:
     """Return volumes whose deletion was interrupted."""
     waiting = Volume.objects.filter(state=VolumeState.DELETING).order_by("pk")[:BATCH]
-    return [row for row in waiting if not _is_worked_on(row.pk)]
+    return [row for row in waiting if not _has_open_operation(row.pk)]
 
 
 def snapshots_to_delete_again() -> list[Snapshot]:
     waiting = Snapshot.objects.filter(state=SnapshotState.DELETING).order_by("pk")[:BATCH]
-    return [row for row in waiting if not _is_worked_on(row.pk)]
+    return [row for row in waiting if not _has_open_operation(row.pk)]
 
 
-def _is_worked_on(subject: UUID) -> bool:
+def _has_open_operation(subject: UUID) -> bool:
     under_way = Q(ended_at=None) | Q(concluded_at=None) & ~Q(state=OperationState.CANCELLED)
     return Operation.objects.filter(under_way, subject=subject).exists()
 
@@ -233,12 +233,12 @@ def _is_worked_on(subject: UUID) -> bool:
 def charged_volumes(now: datetime) -> list[Volume]:
     """Return volumes that should be metered: present and priced, on hosts that have reported lately."""
     states = [VolumeState.READY, VolumeState.RESTORING, VolumeState.MOVING, VolumeState.COPYING]
-    found = Volume.objects.filter(is_heard(now), state__in=states, micros_per_day__gt=0, lost_at=None)
+    found = Volume.objects.filter(has_reported(now), state__in=states, micros_per_day__gt=0, lost_at=None)
     return list(found.order_by("pk"))
 
 
 def charged_snapshots(now: datetime) -> list[Snapshot]:
-    found = Snapshot.objects.filter(is_heard(now), state=SnapshotState.READY, micros_gb_day__gt=0)
+    found = Snapshot.objects.filter(has_reported(now), state=SnapshotState.READY, micros_gb_day__gt=0)
     return list(found.order_by("pk"))
 
 

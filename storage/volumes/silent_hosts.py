@@ -15,7 +15,7 @@ from storage.operations.metering import open_snapshot, open_volume
 from storage.volumes.selectors import charged_snapshots, charged_volumes, silent_snapshots, silent_volumes
 
 MARKET: Final = "market"
-GIVEN_BACK: Final = "given back, its host did not report"
+REFUND_REASON: Final = "given back, its host did not report"
 
 
 def pause_silent(*, source_kind: str, last_reports: Mapping[UUID, datetime], now: datetime) -> int:
@@ -72,6 +72,6 @@ def _pause(source_kind: str, source_id: UUID, since: datetime, now: datetime) ->
             key=f"{source_kind}:{source_id.hex}:silent-{since:%Y%m%dT%H%M%S.%f}",
             since=since,
             until=now,
-            reason=GIVEN_BACK,
+            reason=REFUND_REASON,
             actor=MARKET,
         )

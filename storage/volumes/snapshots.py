@@ -20,11 +20,11 @@ from storage.constants import COPY_WITHIN, DROP_WITHIN, SNAPSHOTS_AT_MOST
 from storage.errors import SnapshotInUse, SnapshotNotReady, TooManyVolumes, VolumeBusy, VolumeElsewhere
 from storage.models import DataSet, Operation, Snapshot, Volume
 from storage.operations.metering import close_snapshot, hold_for_snapshot, open_snapshot
-from storage.operations.services import ask_operation
+from storage.operations.services import request_operation
 from storage.states import SNAPSHOT_MACHINE, OperationState, SnapshotSource, SnapshotState, VolumeState
-from storage.volumes.lost import find_volume
+from storage.volumes.lost import mark_volume_found
 from storage.volumes.selectors import snapshot_of, snapshots_of, volume_of
-from storage.volumes.volumes import check_free, check_idle, lock_volume, move_volume
+from storage.volumes.volumes import change_volume_state, check_idle, check_unused, lock_volume
 
 TAKE: Final = "take_snapshot"
 RESTORE: Final = "restore_disk"
@@ -43,7 +43,7 @@ def snapshot_volume(*, owner: User, volume_id: UUID, name: str = "") -> Snapshot
     """
     with use_case():
         volume = volume_of(owner.pk, volume_id)
-        snapshot = take_snapshot(
+        snapshot = order_snapshot(
             owner=owner,
             host_id=volume.host_id,
             source_kind=SnapshotSource.VOLUME,
@@ -57,7 +57,7 @@ def snapshot_volume(*, owner: User, volume_id: UUID, name: str = "") -> Snapshot
     return snapshot
 
 
-def take_snapshot(
+def order_snapshot(
     *, owner: User, host_id: UUID, source_kind: str, source_id: UUID, source_name: str, size_gb: int, name: str
 ) -> Snapshot:
     """Order a snapshot, inside the use case that has checked the source.
@@ -84,8 +84,8 @@ def take_snapshot(
         snapshot.save(force_insert=True)
     except IntegrityError as error:  # two requests at the same time
         raise VolumeBusy("A snapshot of this disk is being made already.") from error
-    args = {"snapshot": snapshot.pk.hex, "size_gb": str(size_gb), **_place(source_kind, source_id)}
-    ask_operation(host_id=host_id, owner_id=owner.pk, kind=TAKE, subject=source_id, args=args, within=COPY_WITHIN)
+    args = {"snapshot": snapshot.pk.hex, "size_gb": str(size_gb), **_disk_argument(source_kind, source_id)}
+    request_operation(host_id=host_id, owner_id=owner.pk, kind=TAKE, subject=source_id, args=args, within=COPY_WITHIN)
     return snapshot
 
 
@@ -99,17 +99,17 @@ def restore_volume(*, owner: User, snapshot_id: UUID) -> Volume:
         volume = volume_of(owner.pk, snapshot.source_id)
         if volume.host_id != snapshot.host_id:
             raise VolumeElsewhere("The volume has moved to another host since; make a volume from the snapshot instead.")
-        check_free(lock_volume(volume.pk))
-        move_volume(volume, VolumeState.RESTORING, reason="restore_asked", actor=OWNER)
-        ask_to_restore(snapshot, size_gb=volume.size_gb)
+        check_unused(lock_volume(volume.pk))
+        change_volume_state(volume, VolumeState.RESTORING, reason="restore_asked", actor=OWNER)
+        request_restore(snapshot, size_gb=volume.size_gb)
     return volume
 
 
-def ask_to_restore(snapshot: Snapshot, *, size_gb: int) -> None:
+def request_restore(snapshot: Snapshot, *, size_gb: int) -> None:
     """Request the restoring of a disk, inside the use case that has checked that no container uses it."""
     check_idle(snapshot.source_id)
-    place = _place(snapshot.source_kind, snapshot.source_id)
-    ask_operation(
+    place = _disk_argument(snapshot.source_kind, snapshot.source_id)
+    request_operation(
         host_id=snapshot.host_id,
         owner_id=snapshot.owner_id,
         kind=RESTORE,
@@ -127,11 +127,11 @@ def delete_snapshot(*, owner: User, snapshot_id: UUID) -> Snapshot:
     with use_case():
         snapshot = snapshot_of(owner.pk, snapshot_id)
         if snapshot.state != SnapshotState.DELETING:
-            drop_snapshot(snapshot, reason="deleted", actor=OWNER)
+            start_snapshot_deletion(snapshot, reason="deleted", actor=OWNER)
     return snapshot
 
 
-def drop_snapshot(snapshot: Snapshot, *, reason: str, actor: str) -> None:
+def start_snapshot_deletion(snapshot: Snapshot, *, reason: str, actor: str) -> None:
     """Close the snapshot's meter and request its deletion, inside a use case.
 
     Raises SnapshotInUse while it is being made, published, or copied from.
@@ -147,12 +147,12 @@ def drop_snapshot(snapshot: Snapshot, *, reason: str, actor: str) -> None:
     if copied.exists() or restored.exists():
         raise SnapshotInUse("A disk is being made from the snapshot just now.")
     _move(snapshot, SnapshotState.DELETING, reason=reason, actor=actor)
-    ask_to_drop(snapshot)
+    request_deletion(snapshot)
 
 
-def ask_to_drop(snapshot: Snapshot) -> None:
+def request_deletion(snapshot: Snapshot) -> None:
     args = {"snapshot": snapshot.pk.hex}
-    ask_operation(
+    request_operation(
         host_id=snapshot.host_id, owner_id=snapshot.owner_id, kind=DROP, subject=snapshot.pk, args=args, within=DROP_WITHIN
     )
 
@@ -172,7 +172,7 @@ def locked_ready(owner: User, snapshot_id: UUID) -> Snapshot:
 # Results of operations.
 
 
-def conclude_take(operation: Operation) -> None:
+def apply_snapshot_result(operation: Operation) -> None:
     """Mark a snapshot as ready if its host has proven it complete, else as failed and free of charge."""
     snapshot = Snapshot.objects.get(pk=UUID(hex=operation.args["snapshot"]))
     proof = _proof(operation.outcome) if operation.state == OperationState.DONE else None
@@ -188,7 +188,7 @@ def conclude_take(operation: Operation) -> None:
     _move(snapshot, SnapshotState.READY, reason="made", actor=MARKET, ready_at=at, **proof)
 
 
-def conclude_restore(operation: Operation) -> None:
+def apply_restore_result(operation: Operation) -> None:
     """Mark a volume as ready again after a restore; one that failed has changed nothing on the volume."""
     volume = Volume.objects.filter(pk=operation.subject, state=VolumeState.RESTORING).first()
     if volume is None:
@@ -196,20 +196,20 @@ def conclude_restore(operation: Operation) -> None:
     done = operation.state == OperationState.DONE
     fault: dict[str, Any] = {"failure_code": "", **columns("failure_detail", None)}
     if done:
-        find_volume(volume.pk)
+        mark_volume_found(volume.pk)
     else:
         fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.says)}
-    move_volume(volume, VolumeState.READY, reason="restored" if done else "restore_failed", actor=MARKET, **fault)
+    change_volume_state(volume, VolumeState.READY, reason="restored" if done else "restore_failed", actor=MARKET, **fault)
 
 
-def conclude_drop(operation: Operation) -> None:
+def apply_deletion_result(operation: Operation) -> None:
     """Mark a snapshot as gone once its host has deleted it; the sweep repeats what did not succeed."""
     snapshot = Snapshot.objects.get(pk=operation.subject)
     if operation.state == OperationState.DONE and snapshot.state == SnapshotState.DELETING:
-        leave(snapshot, at=operation.ended_at or clock.now())
+        mark_gone(snapshot, at=operation.ended_at or clock.now())
 
 
-def leave(snapshot: Snapshot, *, at: datetime) -> None:
+def mark_gone(snapshot: Snapshot, *, at: datetime) -> None:
     """Mark a snapshot as gone."""
     _move(snapshot, SnapshotState.GONE, reason="deleted", actor=MARKET, deleted_at=at)
 
@@ -222,11 +222,11 @@ def _proof(outcome: Mapping[str, str]) -> dict[str, Any] | None:
     return {"stored_bytes": int(stored), "checksum": checksum}
 
 
-def _place(source_kind: str, source_id: UUID) -> dict[str, str]:
+def _disk_argument(source_kind: str, source_id: UUID) -> dict[str, str]:
     """Return the operation's argument that names the disk to the agent."""
     return {"volume" if source_kind == SnapshotSource.VOLUME else "instance": source_id.hex}
 
 
 def _move(snapshot: Snapshot, target: SnapshotState, *, reason: str, actor: str, **fields: Any) -> None:
     move(snapshot, target, machine=SNAPSHOT_MACHINE, reason=reason, actor=actor, **fields)
-    change_counters.touch(f"user:{snapshot.owner_id.hex}")
+    change_counters.notify_change(f"user:{snapshot.owner_id.hex}")

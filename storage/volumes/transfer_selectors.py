@@ -12,7 +12,7 @@ BATCH = 200
 _BROKEN = (OperationState.FAILED, OperationState.CANCELLED)
 
 
-def carried_bytes_of(volume: Volume) -> int:
+def bytes_to_transfer(volume: Volume) -> int:
     """Return the bytes that a transfer has to copy: the last reported usage, or the whole size if unknown."""
     use = DiskUse.objects.filter(subject=volume.pk).first()
     return volume.size_gb * 1024**3 if use is None else use.used_mb * 1024**2
@@ -31,7 +31,7 @@ def open_volume_moves(volume_ids: Sequence[UUID]) -> dict[UUID, VolumeMove]:
     return found | {row.target_id: row for row in rows.filter(target_id__in=volume_ids)}
 
 
-def carrying_of(move_ids: Sequence[UUID]) -> dict[UUID, Operation]:
+def progress_operations(move_ids: Sequence[UUID]) -> dict[UUID, Operation]:
     """Map each transfer to the operation that shows its progress.
 
     It is the receiving one as soon as that has reported a size, else the sending one.
@@ -44,22 +44,22 @@ def carrying_of(move_ids: Sequence[UUID]) -> dict[UUID, Operation]:
     return found
 
 
-def broken_part(move_id: UUID) -> Operation | None:
+def failed_operation(move_id: UUID) -> Operation | None:
     """Return the first operation of a transfer that failed or was cancelled."""
     return Operation.objects.filter(subject=move_id, state__in=_BROKEN).order_by("ended_at").first()
 
 
-def arrived_part(move_id: UUID) -> Operation | None:
+def arrived_operation(move_id: UUID) -> Operation | None:
     """Return the receiving operation of a transfer once it is done, which proves that all data arrived."""
     return Operation.objects.filter(subject=move_id, kind="receive_volume", state=OperationState.DONE).first()
 
 
-def last_clearing(move_id: UUID) -> Operation | None:
+def last_clearing_operation(move_id: UUID) -> Operation | None:
     """Return the newest operation that removes leftovers of a transfer."""
     return Operation.objects.filter(subject=move_id, kind="clear_volume").order_by("-created_at", "-pk").first()
 
 
-def moves_waited_for(holder: UUID) -> list[VolumeMove]:
+def transfers_awaited_by(holder: UUID) -> list[VolumeMove]:
     """Return the transfers that an instance waits for, or whose end it has not received yet."""
     rows = VolumeMove.objects.filter(waits_for=holder).select_related("source", "from_host", "to_host")
     return list(rows.order_by("pk"))
@@ -70,7 +70,7 @@ def holders_waiting() -> list[UUID]:
     return [holder for holder in rows.distinct()[:BATCH] if holder is not None]
 
 
-def moves_to_follow() -> list[UUID]:
+def open_transfers() -> list[UUID]:
     return list(VolumeMove.objects.filter(ended_at=None).order_by("created_at").values_list("pk", flat=True)[:BATCH])
 
 

@@ -21,12 +21,20 @@ from storage.constants import CARRY_WITHIN, TICKET_SPARE, VOLUMES_AT_MOST
 from storage.errors import NoStorage, TooManyVolumes, VolumeBusy
 from storage.models import Volume, VolumeMove
 from storage.operations.metering import hold_for_volume
-from storage.operations.services import ask_operation
+from storage.operations.services import request_operation
 from storage.states import VolumeMoveKind, VolumeState
-from storage.volumes.grow import check_price, check_workable
+from storage.volumes.grow import check_price, check_usable
 from storage.volumes.selectors import volume_of, volumes_of
 from storage.volumes.transfer_selectors import open_volume_moves
-from storage.volumes.volumes import OWNER, check_free, check_name, insert_volume, lock_volume, move_volume, promised_gb
+from storage.volumes.volumes import (
+    OWNER,
+    change_volume_state,
+    check_name,
+    check_unused,
+    insert_volume,
+    lock_volume,
+    promised_gb,
+)
 
 SEND: Final = "send_volume"
 RECEIVE: Final = "receive_volume"
@@ -47,7 +55,7 @@ def send_volume(
     """
     with use_case():
         volume, host = volume_of(owner.pk, volume_id), storage_host(host_id)
-        return begin_move(volume, host, ticket=ticket, max_micros_per_day=max_micros_per_day)
+        return start_move(volume, host, ticket=ticket, max_micros_per_day=max_micros_per_day)
 
 
 def copy_volume(
@@ -73,14 +81,14 @@ def copy_volume(
         _check(volume, host)
         check_price(target.micros_per_day, max_micros_per_day)
         hold_for_volume(target)
-        _take(volume, VolumeState.COPYING, "copy_asked")
+        _claim_volume(volume, VolumeState.COPYING, "copy_asked")
         insert_volume(target)
-        row = _write(VolumeMoveKind.COPY, volume, target, host, target.micros_per_day)
-        _ask(row, ticket)
+        row = _insert_transfer(VolumeMoveKind.COPY, volume, target, host, target.micros_per_day)
+        _request_operations(row, ticket)
     return row
 
 
-def begin_move(
+def start_move(
     volume: Volume,
     host: StorageHost,
     *,
@@ -103,12 +111,12 @@ def begin_move(
     before, volume.micros_per_day = volume.micros_per_day, max(micros, volume.micros_per_day)
     hold_for_volume(volume)  # the wallet is locked before the volume
     volume.micros_per_day = before
-    _take(volume, VolumeState.MOVING, "move_asked")
-    row = _write(VolumeMoveKind.MOVE, volume, volume, host, micros)
+    _claim_volume(volume, VolumeState.MOVING, "move_asked")
+    row = _insert_transfer(VolumeMoveKind.MOVE, volume, volume, host, micros)
     if waits_for is not None:
         row.waits_for = waits_for
         row.save(update_fields=["waits_for"])
-    _ask(row, ticket)
+    _request_operations(row, ticket)
     return row
 
 
@@ -121,17 +129,19 @@ def _check(volume: Volume, host: StorageHost) -> None:
         raise NoStorage(f"The host {host.name} has no room for {volume.size_gb} GB at the moment. Choose another one.")
 
 
-def _take(volume: Volume, target: VolumeState, reason: str) -> None:
+def _claim_volume(volume: Volume, target: VolumeState, reason: str) -> None:
     """Put the volume into a transfer's state, in which it cannot be attached, copied or deleted."""
     locked = lock_volume(volume.pk)
-    check_workable(locked)
-    check_free(locked)
+    check_usable(locked)
+    check_unused(locked)
     if volume.pk in open_volume_moves([volume.pk]):
         raise VolumeBusy("Its last move is still being cleared up. Try again in a minute.")
-    move_volume(volume, target, reason=reason, actor=OWNER, failure_code="", **columns("failure_detail", None))
+    change_volume_state(volume, target, reason=reason, actor=OWNER, failure_code="", **columns("failure_detail", None))
 
 
-def _write(kind: VolumeMoveKind, source: Volume, target: Volume, host: StorageHost, micros_per_day: int) -> VolumeMove:
+def _insert_transfer(
+    kind: VolumeMoveKind, source: Volume, target: Volume, host: StorageHost, micros_per_day: int
+) -> VolumeMove:
     return VolumeMove.objects.create(
         kind=kind,
         owner_id=source.owner_id,
@@ -144,12 +154,12 @@ def _write(kind: VolumeMoveKind, source: Volume, target: Volume, host: StorageHo
     )
 
 
-def _ask(row: VolumeMove, ticket: Ticket) -> None:
+def _request_operations(row: VolumeMove, ticket: Ticket) -> None:
     """Request both operations; the hosts meet at the relay with a key that only these two receive."""
     size_gb, key = str(row.source.size_gb), secrets.token_hex(_KEY_BYTES)
     args = {"source": row.source_id.hex, "target": row.target_id.hex, "size_gb": size_gb, "pair": row.pk.hex}
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
-        ask_operation(
+        request_operation(
             host_id=host_id,
             owner_id=row.owner_id,
             kind=kind,

@@ -20,7 +20,7 @@ from storage.constants import COPY_WITHIN, DROP_WITHIN, MAKE_WITHIN, NAME_PATTER
 from storage.errors import NoStorage, SnapshotNotReady, TooManyVolumes, VolumeBusy, VolumeElsewhere, VolumeNameTaken
 from storage.models import Operation, Snapshot, Volume
 from storage.operations.metering import close_volume, hold_for_volume, open_volume
-from storage.operations.services import ask_operation
+from storage.operations.services import request_operation
 from storage.states import VOLUME_MACHINE, OperationState, SnapshotState, VolumeState
 from storage.volumes.selectors import holders_of, open_operations, snapshot_of, volume_of, volumes_of
 from storage.volumes.transfer_selectors import gigabytes_coming, gigabytes_growing
@@ -57,7 +57,7 @@ def create_volume(
         )
         hold_for_volume(volume)
         insert_volume(volume)
-        _ask_to_make(volume, snapshot)
+        _request_creation(volume, snapshot)
     return volume
 
 
@@ -69,11 +69,11 @@ def delete_volume(*, owner: User, volume_id: UUID) -> Volume:
     with use_case():
         volume = volume_of(owner.pk, volume_id)
         if volume.state != VolumeState.DELETING:
-            drop_volume(volume, reason="deleted", actor=OWNER)
+            start_volume_deletion(volume, reason="deleted", actor=OWNER)
     return volume
 
 
-def drop_volume(volume: Volume, *, reason: str, actor: str) -> None:
+def start_volume_deletion(volume: Volume, *, reason: str, actor: str) -> None:
     """Close the volume's meter and request its deletion, inside a use case.
 
     Raises VolumeBusy while it is attached or an operation works on it.
@@ -82,14 +82,14 @@ def drop_volume(volume: Volume, *, reason: str, actor: str) -> None:
     locked = lock_volume(volume.pk)
     if locked.state not in (VolumeState.READY, VolumeState.FAILED):
         raise VolumeBusy(f"The volume is {locked.get_state_display()}. Try again when that is done.")
-    check_free(locked)
-    move_volume(volume, VolumeState.DELETING, reason=reason, actor=actor)
-    ask_to_drop(volume)
+    check_unused(locked)
+    change_volume_state(volume, VolumeState.DELETING, reason=reason, actor=actor)
+    request_deletion(volume)
 
 
-def ask_to_drop(volume: Volume) -> None:
+def request_deletion(volume: Volume) -> None:
     args = {"volume": volume.pk.hex}
-    ask_operation(
+    request_operation(
         host_id=volume.host_id, owner_id=volume.owner_id, kind=DROP, subject=volume.pk, args=args, within=DROP_WITHIN
     )
 
@@ -99,7 +99,7 @@ def lock_volume(volume_id: UUID) -> Volume:
     return Volume.objects.select_for_update(of=("self",), no_key=True).get(pk=volume_id)
 
 
-def check_free(volume: Volume) -> None:
+def check_unused(volume: Volume) -> None:
     """Raise VolumeBusy while an instance has the volume attached, or its host works on it."""
     if holders_of([volume.pk]):
         raise VolumeBusy("The volume is attached to an instance. Detach it first.")
@@ -111,35 +111,35 @@ def check_idle(subject: UUID) -> None:
         raise VolumeBusy("Its host is at work on it just now. Try again when that is done.")
 
 
-def move_volume(volume: Volume, target: VolumeState, *, reason: str, actor: str, **fields: Any) -> None:
+def change_volume_state(volume: Volume, target: VolumeState, *, reason: str, actor: str, **fields: Any) -> None:
     move(volume, target, machine=VOLUME_MACHINE, reason=reason, actor=actor, **fields)
-    change_counters.touch(f"user:{volume.owner_id.hex}")
+    change_counters.notify_change(f"user:{volume.owner_id.hex}")
 
 
 # Results of operations.
 
 
-def conclude_make(operation: Operation) -> None:
+def apply_creation_result(operation: Operation) -> None:
     volume = Volume.objects.get(pk=operation.subject)
     if operation.state == OperationState.DONE:
         open_volume(volume, at=_ended(operation))
-        move_volume(volume, VolumeState.READY, reason="made", actor=MARKET)
+        change_volume_state(volume, VolumeState.READY, reason="made", actor=MARKET)
         return
     close_volume(volume.pk)
     fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.says)}
-    move_volume(volume, VolumeState.FAILED, reason=operation.failure_code, actor=MARKET, **fault)
+    change_volume_state(volume, VolumeState.FAILED, reason=operation.failure_code, actor=MARKET, **fault)
 
 
-def conclude_drop(operation: Operation) -> None:
+def apply_deletion_result(operation: Operation) -> None:
     """Mark a volume as gone once its host has deleted it; the sweep repeats what did not succeed."""
     volume = Volume.objects.get(pk=operation.subject)
     if operation.state == OperationState.DONE and volume.state == VolumeState.DELETING:
-        leave(volume, at=_ended(operation))
+        mark_gone(volume, at=_ended(operation))
 
 
-def leave(volume: Volume, *, at: datetime) -> None:
+def mark_gone(volume: Volume, *, at: datetime) -> None:
     """Mark a volume as gone."""
-    move_volume(volume, VolumeState.GONE, reason="deleted", actor=MARKET, deleted_at=at)
+    change_volume_state(volume, VolumeState.GONE, reason="deleted", actor=MARKET, deleted_at=at)
 
 
 def _ended(operation: Operation) -> datetime:
@@ -196,12 +196,14 @@ def insert_volume(volume: Volume) -> None:
         volume.save(force_insert=True)
     except IntegrityError as error:  # two requests at the same time
         raise VolumeNameTaken(f"You already have a volume with the name {volume.name}.") from error
-    change_counters.touch(f"user:{volume.owner_id.hex}")
+    change_counters.notify_change(f"user:{volume.owner_id.hex}")
 
 
-def _ask_to_make(volume: Volume, snapshot: Snapshot | None) -> None:
+def _request_creation(volume: Volume, snapshot: Snapshot | None) -> None:
     args = {"volume": volume.pk.hex, "size_gb": str(volume.size_gb)}
     if snapshot is not None:
         args["snapshot"] = snapshot.pk.hex
     within = MAKE_WITHIN if snapshot is None else COPY_WITHIN
-    ask_operation(host_id=volume.host_id, owner_id=volume.owner_id, kind=MAKE, subject=volume.pk, args=args, within=within)
+    request_operation(
+        host_id=volume.host_id, owner_id=volume.owner_id, kind=MAKE, subject=volume.pk, args=args, within=within
+    )

@@ -24,7 +24,7 @@ def queue_lost_mail(*, owner: User, names: Sequence[str], host: "Host", since: d
         told = {
             "host": name_in_mail(host.name),
             "names": ", ".join(name_in_mail(name) for name in names),
-            "at": f"{clock.minute(since)} UTC",
+            "at": f"{clock.format_minute(since)} UTC",
         }
         subject = _("Data on host %(host)s was lost") % told
         body = "\n\n".join(

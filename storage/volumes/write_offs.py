@@ -25,8 +25,8 @@ from storage.operations.metering import close_snapshot, close_volume
 from storage.operations.services import MARKET, fail_operation
 from storage.states import IMAGE_MACHINE, SNAPSHOT_MACHINE, ImageState, SnapshotState, VolumeMoveState, VolumeState
 from storage.volumes import snapshots
-from storage.volumes.volumes import leave as leave_volume
-from storage.volumes.volumes import lock_volume, move_volume
+from storage.volumes.volumes import change_volume_state, lock_volume
+from storage.volumes.volumes import mark_gone as leave_volume
 from storage.volumes.write_off_mail import queue_lost_mail
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GIVEN_BACK: Final = "given back, its host was written off"
+REFUND_REASON: Final = "given back, its host was written off"
 _ENDS: Final = (VolumeState.READY, VolumeState.FAILED, VolumeState.DELETING)
 
 
@@ -110,25 +110,25 @@ def _end_of_owner(host: "Host", owner_id: UUID, since: datetime) -> int:
 
 def _end_volume(row: Volume, since: datetime) -> bool:
     close_volume(row.pk, at=since)
-    _give_back(VOLUME_SOURCE, row.pk, since)
+    _refund(VOLUME_SOURCE, row.pk, since)
     locked = lock_volume(row.pk)
     if locked.state not in _ENDS:
         return False
     if locked.state != VolumeState.DELETING:
         fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, **columns("failure_detail", HostIsLost())}
-        move_volume(locked, VolumeState.DELETING, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
+        change_volume_state(locked, VolumeState.DELETING, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
     leave_volume(locked, at=clock.now())
     return True
 
 
 def _end_snapshot(row: Snapshot, since: datetime) -> bool:
     close_snapshot(row.pk, at=since)
-    _give_back(SNAPSHOT_SOURCE, row.pk, since)
+    _refund(SNAPSHOT_SOURCE, row.pk, since)
     DataSet.objects.filter(snapshot=row).update(active=False)
     if row.state != SnapshotState.DELETING:
         fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, **columns("failure_detail", HostIsLost())}
         move(row, SnapshotState.DELETING, machine=SNAPSHOT_MACHINE, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
-    snapshots.leave(row, at=clock.now())
+    snapshots.mark_gone(row, at=clock.now())
     return True
 
 
@@ -137,13 +137,13 @@ def _end_image(row: Image, since: datetime) -> bool:
     return True
 
 
-def _give_back(source_kind: str, source_id: UUID, since: datetime) -> None:
+def _refund(source_kind: str, source_id: UUID, since: datetime) -> None:
     credit_source(
         source_kind=source_kind,
         source_id=source_id,
         key=f"{source_kind}:{source_id.hex}:{HOST_WRITTEN_OFF}",
         since=since,
         until=clock.now(),
-        reason=GIVEN_BACK,
+        reason=REFUND_REASON,
         actor=MARKET,
     )

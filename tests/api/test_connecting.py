@@ -12,7 +12,7 @@ from accounts.constants import SCOPES
 from accounts.models import RememberedReply, SshKey
 from accounts.tokens.services import issue_token
 from common.ids import parse_public_id
-from instances.access.credentials import follow_keys
+from instances.access.credentials import apply_account_keys
 from instances.models import Instance, Quote
 from storage.models import Attachment
 
@@ -98,7 +98,7 @@ def test_what_lets_somebody_in_names_the_scope_that_is_missing(world: World, ope
     before = again(world)
     reply = client.generic(method, f"/api/v1{path.format(**world.ids)}", body, content_type="application/json")
     assert (reply.status_code, reply.json()["code"], reply.json()["scope"]) == (403, "missing_scope", CONNECT)
-    follow_keys(user_id=world.renter.pk)
+    apply_account_keys(user_id=world.renter.pk)
     assert again(world) == before
 
 
@@ -134,7 +134,7 @@ def test_what_lets_nobody_in_needs_no_more_than_its_scope(world: World) -> None:
     assert client.delete(f"{address}/password").status_code == 200
     assert client.post(f"{address}/reimage", {"image": "berth-base"}, "application/json").status_code == 202
     assert client.delete(f"/api/v1/ssh-keys/{world.ids['key_id']}").status_code == 204
-    follow_keys(user_id=world.renter.pk)
+    apply_account_keys(user_id=world.renter.pk)
     assert again(world)["ssh_keys"] == []
 
 
@@ -142,7 +142,7 @@ def test_both_scopes_add_a_key_to_what_takes_all_keys(world: World) -> None:
     client = client_with(world, "keys:write", CONNECT)
     reply = client.post("/api/v1/ssh-keys", {"name": "x", "public_key": OTHER_KEY}, "application/json")
     assert reply.status_code == 201, reply.content
-    follow_keys(user_id=world.renter.pk)
+    apply_account_keys(user_id=world.renter.pk)
     assert set(Instance.objects.get(pk=world.instance.pk).ssh_keys) == {PUBLIC_KEY, OTHER_KEY}
 
 

@@ -13,7 +13,7 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
 from common.http.openapi import schema
-from common.http.outbound import Answer, OutboundFault
+from common.http.outbound import OutboundFault, OutboundResponse
 from common.http.problems import PROBLEM_TYPE
 from tests.api.world import World
 
@@ -32,11 +32,11 @@ OF_A_PATH: Final = (BIDI, "-1", "9" * 40, "NaN", "x" * 3_000, "a\x00", "..", "in
 
 @pytest.fixture(autouse=True)
 def no_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> Answer:
+    def refuse(*_: Any, **__: Any) -> OutboundResponse:
         raise OutboundFault("unresolved", "The domain name can't be resolved.")
 
-    monkeypatch.setattr("storage.clients.oci_registry.client.ask", refuse)
-    monkeypatch.setattr("common.object_store.ask", refuse)
+    monkeypatch.setattr("storage.clients.oci_registry.client.send_request", refuse)
+    monkeypatch.setattr("common.object_store.send_request", refuse)
 
 
 def operations() -> Iterator[tuple[str, str, str]]:

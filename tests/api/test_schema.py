@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
-from common.http.outbound import Answer, OutboundFault
+from common.http.outbound import OutboundFault, OutboundResponse
 from config.wsgi import application
 from tests.api.world import World, strange_ids
 
@@ -66,11 +66,11 @@ def kept_connection() -> Iterator[None]:
 def no_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of images are made up here: nobody out there is to be asked about them."""
 
-    def refuse(*_: Any, **__: Any) -> Answer:
+    def refuse(*_: Any, **__: Any) -> OutboundResponse:
         raise OutboundFault("unresolved", "The domain name can't be resolved.")
 
-    monkeypatch.setattr("storage.clients.oci_registry.client.ask", refuse)
-    monkeypatch.setattr("common.object_store.ask", refuse)
+    monkeypatch.setattr("storage.clients.oci_registry.client.send_request", refuse)
+    monkeypatch.setattr("common.object_store.send_request", refuse)
 
 
 def headers_of(user: User) -> dict[str, str]:

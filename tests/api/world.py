@@ -17,7 +17,7 @@ from accounts.teams.invitations import invite_member
 from accounts.teams.services import create_team
 from accounts.tokens.services import issue_token
 from accounts.webhooks.settings import add_webhook, send_test
-from billing.invoices.lines import PaperLine
+from billing.invoices.lines import InvoiceLine
 from billing.models import Entry, Invoice, Payment, Payout
 from billing.payouts.payouts import request_payout
 from common import clock
@@ -26,15 +26,15 @@ from common.object_store import Place
 from instances.enforcement.budgets import set_budget
 from instances.models import Alert, Instance
 from instances.orders.quotes import create_quote
-from instances.wait_list.entries import Order
-from instances.wait_list.wait_list import create_watch
+from instances.wait_list.entries import EntryOrder
+from instances.wait_list.wait_list import create_entry
 from marketplace.hosts.maintenance import announce_maintenance
 from marketplace.models import Gpu
 from marketplace.search.saved_searches import save_search
-from storage.clients.s3.client import Checked
+from storage.clients.s3.client import ProbeResult
 from storage.images.credentials import save_registry
 from storage.models import Image, Registry, Snapshot, Sync, SyncSchedule, Volume
-from storage.object_sync.connections import Tried, save_connection
+from storage.object_sync.connections import CheckedConnection, save_connection
 from storage.volumes.snapshots import snapshot_volume
 from storage.volumes.volumes import create_volume
 from tests.billing.money import UNIT, grant
@@ -65,7 +65,7 @@ class World:
 def a_bucket(renter: User, volume: Volume) -> dict[str, str]:
     """A connection to object storage, a schedule of syncs, and one that ended."""
     place = Place("https://10.0.0.1", "us-east-1", SECRET_NAME, "", SECRET_NAME, SECRET_NAME)  # refused unasked
-    connection = save_connection(owner=renter, name=SECRET_NAME, tried=Tried(place, Checked(False, True)))
+    connection = save_connection(owner=renter, name=SECRET_NAME, tried=CheckedConnection(place, ProbeResult(False, True)))
     terms = {"subject_kind": "volume", "subject_id": volume.pk, "subject_name": volume.name, "direction": "up"}
     common: dict[str, Any] = {"owner": renter, "connection": connection, **terms}
     schedule = SyncSchedule.objects.create(**common, every_hours=24, next_at=clock.now() + timedelta(days=1))
@@ -88,8 +88,8 @@ def build_world(renter: User, host_owner: User) -> World:
     Instance.objects.filter(pk=instance.pk).update(name=SECRET_NAME)
     quote = create_quote(renter=renter, offer_id=host.offer.pk, image="berth-base")
     search = save_search(user=renter, name=f"{SECRET_NAME}-search", line="t4 price<1")
-    wanted = Order(image="berth-base", max_price_micros=UNIT, name=SECRET_NAME)
-    watch = create_watch(user=renter, line="gpu=t4", action="rent", order=wanted)
+    wanted = EntryOrder(image="berth-base", max_price_micros=UNIT, name=SECRET_NAME)
+    watch = create_entry(user=renter, line="gpu=t4", action="rent", order=wanted)
     team = create_team(user=renter, name=f"{SECRET_NAME}-team")
     login, image = an_image(renter)
     member, _ = invite_member(user=renter, team_id=team.pk, email=f"{SECRET_NAME}@example.com")
@@ -177,7 +177,9 @@ def a_payout(host_owner: User) -> Payout:
 
 def an_invoice(renter: User) -> Invoice:
     begin, source = clock.now() - timedelta(days=31), new_uuid().hex
-    hour = PaperLine("charge", "T4", "instance", source, "hourly", begin.isoformat(), begin.isoformat(), 3600, UNIT, 1, UNIT)
+    hour = InvoiceLine(
+        "charge", "T4", "instance", source, "hourly", begin.isoformat(), begin.isoformat(), 3600, UNIT, 1, UNIT
+    )
     return Invoice.objects.create(
         owner=renter,
         year=2020,

@@ -16,7 +16,7 @@ from django.db import connection
 from accounts.models import User
 from billing.audit.selectors import ledger_findings
 from billing.constants import INSTANCE_SOURCE
-from billing.ledger.grants import lock_purse, paid_in
+from billing.ledger.grants import lock_cash_wallets, movements_in
 from billing.ledger.postings import post
 from billing.ledger.wallets import grant_credit
 from billing.metering.holds import hold_funds
@@ -55,7 +55,7 @@ def pay_in(user: User, micros: int) -> Payment:
             source_id=payment.pk,
             memo="Top-up by card",
             actor="stripe",
-            movements=paid_in(lock_purse(owner_id=user.pk), micros, Entry.Kind.TOP_UP),
+            movements=movements_in(lock_cash_wallets(owner_id=user.pk), micros, Entry.Kind.TOP_UP),
             at=now,
         )
     return payment

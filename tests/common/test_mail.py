@@ -15,7 +15,7 @@ from django.core import mail
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.mail import fault_name, is_of_one_mail, name_in_mail, one_line, send_mail
+from common.mail import concerns_one_mail, fault_name, name_in_mail, one_line, send_mail
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 APPS = ("accounts", "agents", "billing", "common", "config", "instances", "marketplace", "storage")
@@ -86,4 +86,4 @@ def test_everybody_else_goes_through_the_outbox() -> None:
     ],
 )
 def test_whose_fault_it_is_and_no_word_of_the_servers(fault: Exception, of_one_mail: bool, name: str) -> None:
-    assert (is_of_one_mail(fault), fault_name(fault)) == (of_one_mail, name)
+    assert (concerns_one_mail(fault), fault_name(fault)) == (of_one_mail, name)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.protocol.public_addresses import is_public
-from common.http.outbound import OutboundFault, ask, is_allowed, read_target, resolve
+from common.http.outbound import OutboundFault, is_allowed, parse_target, resolve, send_request
 
 # Fault 98: loopback, link-local and cloud metadata, private, carrier-grade, multicast, tunnels into IPv4.
 NOT_PUBLIC = """
@@ -66,7 +66,7 @@ def test_what_is_public(text: str) -> None:
 @pytest.mark.parametrize("url", [*SPELLINGS.split(), *NO_ADDRESSES])
 def test_no_spelling_reaches_this_machine(url: str) -> None:
     with pytest.raises(OutboundFault) as refused:
-        ask("POST", url, headers={}, body=b"", timeout_s=1, most_bytes=10)
+        send_request("POST", url, headers={}, body=b"", timeout_s=1, most_bytes=10)
     assert refused.value.code in {"bad_address", "bad_port", "not_public", "unresolved"}
 
 
@@ -74,16 +74,16 @@ def test_a_name_that_leads_to_one_private_address_is_refused_whole(monkeypatch: 
     rows = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in ("8.8.8.8", "10.0.0.7")]
     monkeypatch.setattr("common.http.outbound.socket.getaddrinfo", lambda *_args, **_options: rows)
     with pytest.raises(OutboundFault, match=r"10\.0\.0\.7"):
-        resolve(read_target("https://rebinding.example/"))
+        resolve(parse_target("https://rebinding.example/"))
 
 
 def test_plain_http_is_for_opened_networks_alone(settings: Any) -> None:
     with pytest.raises(OutboundFault, match="https"):
-        resolve(read_target("http://8.8.8.8/"))
+        resolve(parse_target("http://8.8.8.8/"))
     settings.OUTBOUND_ALLOWED_NETWORKS = ["127.0.0.0/8"]
-    assert resolve(read_target("http://127.0.0.1:8080/")) == [ip_address("127.0.0.1")]
+    assert resolve(parse_target("http://127.0.0.1:8080/")) == [ip_address("127.0.0.1")]
     with pytest.raises(OutboundFault):
-        resolve(read_target("http://10.0.0.1/"))
+        resolve(parse_target("http://10.0.0.1/"))
 
 
 def test_the_name_is_asked_once_and_what_it_said_then_is_reached(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
@@ -99,7 +99,7 @@ def test_the_name_is_asked_once_and_what_it_said_then_is_reached(monkeypatch: py
 
     monkeypatch.setattr("common.http.outbound.socket.getaddrinfo", answer)
     with receiver(lambda peer: peer.sendall(b"HTTP/1.1 204 No Content\r\nX-Is: it\r\n\r\n")) as (port, heard):
-        reply = ask(
+        reply = send_request(
             "POST", f"http://rebinding.example:{port}/a?b=c", headers={"X-A": "b"}, body=b"hi", timeout_s=5, most_bytes=9
         )
     assert (reply.status, reply.headers["x-is"]) == (204, "it")
@@ -112,7 +112,7 @@ def test_redirects_are_not_followed_and_long_answers_not_read(settings: Any) -> 
     settings.OUTBOUND_ALLOWED_NETWORKS = ["127.0.0.0/8"]
     head = b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 1000000\r\n\r\n"
     with receiver(lambda peer: peer.sendall(head + b"x" * 5000)) as (port, heard):
-        reply = ask("POST", f"http://127.0.0.1:{port}/", headers={}, body=b"", timeout_s=5, most_bytes=100)
+        reply = send_request("POST", f"http://127.0.0.1:{port}/", headers={}, body=b"", timeout_s=5, most_bytes=100)
     assert (reply.status, len(reply.body), len(heard)) == (302, 100, 1)
 
 
@@ -120,7 +120,7 @@ def test_a_receiver_that_drips_is_cut(settings: Any) -> None:
     settings.OUTBOUND_ALLOWED_NETWORKS = ["127.0.0.0/8"]
     begun = time.monotonic()
     with receiver(_drip) as (port, _heard), pytest.raises(OutboundFault) as cut:
-        ask("POST", f"http://127.0.0.1:{port}/", headers={}, body=b"", timeout_s=0.5, most_bytes=100)
+        send_request("POST", f"http://127.0.0.1:{port}/", headers={}, body=b"", timeout_s=0.5, most_bytes=100)
     assert cut.value.code == "timeout"
     assert time.monotonic() - begun < 3
 
@@ -135,7 +135,7 @@ def test_faults_have_names(settings: Any) -> None:
 
 def _code(url: str) -> str:
     with pytest.raises(OutboundFault) as fault:
-        ask("GET", url, headers={}, timeout_s=5, most_bytes=10)
+        send_request("GET", url, headers={}, timeout_s=5, most_bytes=10)
     return fault.value.code
 
 

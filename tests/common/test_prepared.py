@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import ApiToken, User
 from accounts.tokens.services import issue_token
 from common import clock
-from common.db.prepared import CHANGED, Prepared, insert, run, together, update, write
+from common.db.prepared import CHANGED, Prepared, batched_writes, insert, run, update, write
 from common.errors import DomainError, StaleRow
 from marketplace.models import Host, HostEvent, Lease, ReliabilityEvent
 from marketplace.states import ReliabilityKind
@@ -117,10 +117,10 @@ def event(host: Host, kind: str) -> HostEvent:
 
 def test_what_is_written_together_is_one_statement(hana: User) -> None:
     host = enrolled(hana, 1)
-    with CaptureQueriesContext(connection) as queries, together():
+    with CaptureQueriesContext(connection) as queries, batched_writes():
         insert(event(host, "one"))
         write("UPDATE marketplace_host SET name = %s WHERE id = %s", ["other", host.pk])
-        with together():
+        with batched_writes():
             insert(event(host, "two"))
         assert not queries
     assert len(queries) == 1
@@ -130,13 +130,13 @@ def test_what_is_written_together_is_one_statement(hana: User) -> None:
 
 def test_together_all_is_refused_or_nothing(hana: User) -> None:
     host = enrolled(hana, 1)
-    with pytest.raises(DataError), transaction.atomic(), together():
+    with pytest.raises(DataError), transaction.atomic(), batched_writes():
         insert(event(host, "one"))
         insert(event(host, "longer than a column holds" * 2))
-    with pytest.raises(DomainError), together():
+    with pytest.raises(DomainError), batched_writes():
         insert(event(host, "three"))
         raise DomainError
-    with together():
+    with batched_writes():
         pass
     assert not HostEvent.objects.filter(actor="test").exists()
     insert(event(host, "four"))
@@ -147,7 +147,7 @@ def test_an_update_among_others_finds_its_row_or_all_is_taken_back(hana: User) -
     host = enrolled(hana, 1)
 
     def freeze(generation: int) -> None:
-        with transaction.atomic(), CaptureQueriesContext(connection) as queries, together():
+        with transaction.atomic(), CaptureQueriesContext(connection) as queries, batched_writes():
             update(Host, where={"id": host.pk, "generation": generation}, stale="somebody was faster", state="frozen")
             insert(event(host, f"from {generation}"))
             assert not queries
@@ -169,10 +169,10 @@ def test_what_waits_is_not_read_and_not_overtaken(hana: User) -> None:
         lambda: run(connection.cursor(), "SELECT count(*) FROM marketplace_hostevent", []),
     ]
     for touch in touches:
-        with pytest.raises(RuntimeError, match="waits for its end"), transaction.atomic(), together():
+        with pytest.raises(RuntimeError, match="waits for its end"), transaction.atomic(), batched_writes():
             insert(event(host, "one"))
             touch()
-    with together():
+    with batched_writes():
         insert(event(host, "one"))
         assert Host.objects.filter(pk=host.pk).exists()
     assert HostEvent.objects.filter(actor="test").count() == 1

@@ -17,8 +17,8 @@ from common.printable import (
     cut_printable,
     is_printable,
     is_printable_sql,
-    made_printable,
-    printable,
+    replace_unprintable,
+    validate_printable,
 )
 
 KEPT = ["", "T4 in Kraków", "深度学习 一号", "\u3000", "a\u00a0b", "naïve", "名字（甲）", "👍🏽", "✌️", "नमस्ते", "O'Neil <b>"]
@@ -57,10 +57,10 @@ def test_what_does_not_show_is_refused(text: str) -> None:
         check_printable("name", text)
     assert [error.field for error in caught.value.errors] == ["name"]
     with pytest.raises(ValidationError):
-        printable(text)
+        validate_printable(text)
     with pytest.raises(InvalidInput):
         PrintableField(name="name").get_db_prep_save(text, connection)
-    assert is_printable(made_printable(text))
+    assert is_printable(replace_unprintable(text))
 
 
 def test_no_control_character_and_no_surrogate_is_printable() -> None:

@@ -29,14 +29,14 @@ def test_a_touch_counts_and_tells_after_the_commit(counters: redis.Redis) -> Non
     listener.subscribe(change_counters.topic_key("host:a"))
     listener.get_message(timeout=1)
     with transaction.atomic():
-        change_counters.touch("host:a", "user:b")
+        change_counters.notify_change("host:a", "user:b")
         assert change_counters.version_of("host:a") == 0
     first = change_counters.version_of("host:a")
     assert min(first, change_counters.version_of("user:b")) > 0
     message = listener.get_message(timeout=5)
     assert message is not None
     assert int(message["data"]) == first
-    change_counters.touch("host:a")
+    change_counters.notify_change("host:a")
     assert change_counters.version_of("host:a") > first
     listener.close()
 
@@ -44,7 +44,7 @@ def test_a_touch_counts_and_tells_after_the_commit(counters: redis.Redis) -> Non
 @pytest.mark.django_db(transaction=True)
 def test_a_rollback_wakes_nobody(counters: redis.Redis) -> None:
     with pytest.raises(DomainError), transaction.atomic():
-        change_counters.touch("host:a")
+        change_counters.notify_change("host:a")
         raise DomainError
     assert change_counters.version_of("host:a") == 0
 
@@ -57,7 +57,7 @@ def test_without_redis_nothing_fails(
     dead = connect(timeout_s=1)
     monkeypatch.setattr(change_counters, "_client", lambda: dead)
     begun = time.monotonic()
-    change_counters.touch("host:a")
+    change_counters.notify_change("host:a")
     assert change_counters.version_of("host:a") == 0
     assert "not touched" in caplog.text
     assert time.monotonic() - begun < 1  # redis-py's own retries would hold a request for seconds

@@ -93,7 +93,7 @@ def test_two_hundred_rents_and_releases_beside_readers(hana: User, offers: list[
     assert compare_offers() == []
     kept = [offer_page_json(OfferQuery(sort=sort, limit=200)) for sort in ("price", "-value", "gpu_free")]
     assert kept[0][3] == Offer.objects.filter(gpu_free__gt=0).count()
-    snapshot.forget()
+    snapshot.reset_snapshot()
     assert kept == [offer_page_json(OfferQuery(sort=sort, limit=200)) for sort in ("price", "-value", "gpu_free")]
 
 

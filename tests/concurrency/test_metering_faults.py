@@ -17,7 +17,7 @@ from billing.models import Entry, Posting
 from config.celery import SWEEPS
 from marketplace import sweep_runs
 from marketplace.models import Incident, SweepRun
-from marketplace.sweep_runs import late_sweeps, look_after_sweeps
+from marketplace.sweep_runs import check_sweeps, late_sweeps
 from tests.billing.money import RATE, UNIT, Source, assert_sound, at, charged, execute, grant, in_parallel, make_user, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,10 +122,10 @@ def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -
     with time_machine.travel(NOW, tick=False):
         for name in ("instances.charge_meters", "marketplace.mark_silent_hosts", "billing.reconcile_stripe"):
             current_app.tasks[name].apply(throw=True)
-        look_after_sweeps(now=NOW, at_once=True)
+        check_sweeps(now=NOW, at_once=True)
         assert not Incident.objects.exists()
-    look_after_sweeps(now=NOW + timedelta(seconds=181), at_once=True)
-    look_after_sweeps(now=NOW + timedelta(seconds=190), at_once=True)
+    check_sweeps(now=NOW + timedelta(seconds=181), at_once=True)
+    check_sweeps(now=NOW + timedelta(seconds=190), at_once=True)
     told = Incident.objects.get(kind="sweeps_late", closed_at=None).detail
     assert "instances.charge_meters" in told and "mark_silent_hosts" in told
     assert "reconcile_stripe" not in told, "it comes every ten minutes"
@@ -133,7 +133,7 @@ def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -
     with time_machine.travel(NOW + timedelta(seconds=200), tick=False):
         for name in ("instances.charge_meters", "marketplace.mark_silent_hosts"):
             current_app.tasks[name].apply(throw=True)
-    look_after_sweeps(now=NOW + timedelta(seconds=201), at_once=True)
+    check_sweeps(now=NOW + timedelta(seconds=201), at_once=True)
     assert Incident.objects.get().closed_by == "they are made again"
 
 

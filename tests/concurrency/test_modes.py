@@ -14,7 +14,7 @@ from common import clock
 from common.errors import DomainError
 from instances.billing_mode.change_quotes import quote_change
 from instances.billing_mode.convert import convert_instance, extend_instance
-from instances.billing_mode.term_expiry import turn_term
+from instances.billing_mode.term_expiry import end_due_term
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, Term
@@ -77,13 +77,13 @@ def test_a_renewal_races_the_end_of_its_term(world: tuple[User, FakeHost], attem
         now.shift(timedelta(seconds=300))
         renewed, _ = at_once(
             lambda: extend_instance(renter=renter, instance_id=instance.pk, quote_id=quote),
-            lambda: turn_term(instance_id=instance.pk, now=clock.now()),
+            lambda: end_due_term(instance_id=instance.pk, now=clock.now()),
         )
         terms = Term.objects.filter(instance=instance).count()
         if isinstance(renewed, Exception):
             assert (terms, again(instance).billing_mode, market("escrow")) == (1, "hourly", 0)
         else:
-            turn_term(instance_id=instance.pk, now=clock.now())
+            end_due_term(instance_id=instance.pk, now=clock.now())
             assert terms == 2
             assert again(instance).billing_mode == "reserved"
             assert market("escrow") == 24 * 3_420_000

@@ -10,7 +10,7 @@ import time_machine
 from accounts.models import Membership, Team, User
 from accounts.teams.services import create_team
 from billing.coupons.codes import redeem_code
-from billing.debts.services import follow_debts
+from billing.debts.services import collect_debts
 from billing.errors import NotPayable, NotTransferable, OwesMoney
 from billing.ledger.trace_selectors import owed_money
 from billing.metering import holds
@@ -59,7 +59,7 @@ def test_a_transfer_against_the_dispute_of_its_money() -> None:
             assert owes == 0
         else:
             assert owes == 60 * UNIT
-            follow_debts()
+            collect_debts()
             assert wallet(ben).spendable_micros == 0
         outcomes.add(type(moved).__name__)
     assert_sound(NOW)
@@ -73,8 +73,8 @@ def test_a_second_hand_against_the_dispute() -> None:
         team, payment = lab(ann, ben, carl), top_up(ann, 100, at=days_ago(10))
         transfer_money(sender=ann, team_id=team.pk, to_id=ben.pk, amount_micros=100 * UNIT)
         move = partial(transfer_money, sender=ben, team_id=team.pk, to_id=carl.pk, amount_micros=70 * UNIT)
-        in_parallel([move, partial(take_back, payment, at=NOW), follow_debts])
-        follow_debts()
+        in_parallel([move, partial(take_back, payment, at=NOW), collect_debts])
+        collect_debts()
         assert where_it_lies(ann) == 100 * UNIT
         assert sum(wallet(user).spendable_micros for user in (ben, carl)) == 0
     assert_sound(NOW)
@@ -144,5 +144,5 @@ def test_freezing_against_an_order_without_locks_meets_the_check_of_the_table(mo
     team, payment = lab(ann, ben), top_up(ann, 100, at=days_ago(10))
     transfer_money(sender=ann, team_id=team.pk, to_id=ben.pk, amount_micros=100 * UNIT)
     take_back(payment, at=NOW)
-    in_parallel([follow_debts, *[Source(ben, host, rate=60 * UNIT).hold] * 2])
+    in_parallel([collect_debts, *[Source(ben, host, rate=60 * UNIT).hold] * 2])
     assert wallet(ben).spendable_micros >= 0

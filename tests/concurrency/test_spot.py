@@ -18,7 +18,7 @@ from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from instances.spot.bid_changes import change_bid
 from instances.spot.market_tick import tick_offer
-from instances.spot.preemption import begin_yield, give_notice
+from instances.spot.preemption import give_notice, preempt
 from instances.states import BidState
 from marketplace.hosts.offers import check_offers
 from marketplace.models import Claim, Lease, Offer
@@ -71,7 +71,7 @@ def test_fault_067_a_preemption_and_the_renters_stop_are_one_stop(rich: User, sp
     for _ in range(ROUNDS):
         mine = bid(rich, spot, 1.00)
         found = noticed(mine)
-        in_parallel([partial(begin_yield, found), partial(stop_instance, renter=rich, instance_id=mine.pk)])
+        in_parallel([partial(preempt, found), partial(stop_instance, renter=rich, instance_id=mine.pk)])
         reasons = [kind for kind in events(mine) if kind in ("preempted", "stop_asked")]
         assert len(reasons) == 1
         firsts.update(reasons)
@@ -97,10 +97,10 @@ def test_fault_067_without_compare_and_swap_there_are_two(
     # Two looks at it as it is before the stop.
     one, other = (SpotBid.objects.select_related("instance").get(pk=mine.pk) for _ in range(2))
     stop_instance(renter=rich, instance_id=mine.pk)
-    assert begin_yield(one) is False
+    assert preempt(one) is False
     assert "preempted" not in events(mine)
     monkeypatch.setattr(transitions, "update", careless)
-    assert begin_yield(other) is True
+    assert preempt(other) is True
     assert [kind for kind in events(mine) if kind in ("preempted", "stop_asked")] == ["stop_asked", "preempted"]
 
 

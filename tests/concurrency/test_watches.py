@@ -24,9 +24,9 @@ from instances.models import Instance, Watch
 from instances.orders.quotes import create_quote
 from instances.release.services import release_instance
 from instances.wait_list import wait_list as service
-from instances.wait_list.entries import Order
+from instances.wait_list.entries import EntryOrder
 from instances.wait_list.mail import queue_watch_mails
-from instances.wait_list.wait_list import cancel_watch, create_watch, expire_watches, serve_watches
+from instances.wait_list.wait_list import cancel_entry, create_entry, expire_entries, serve_entries
 from marketplace.hosts.offers import check_offers
 from marketplace.models import Lease
 from storage.models import Image
@@ -55,12 +55,12 @@ def crowd(count: int, funds: int = MOST) -> list[Watch]:
 
 
 def wait(user: User) -> Watch:
-    order = Order(image="berth-base", max_price_micros=MOST)
-    return create_watch(user=user, line="gpu=rtx-4090", action="rent", order=order)
+    order = EntryOrder(image="berth-base", max_price_micros=MOST)
+    return create_entry(user=user, line="gpu=rtx-4090", action="rent", order=order)
 
 
 def serve() -> int:
-    return serve_watches(now=clock.now())
+    return serve_entries(now=clock.now())
 
 
 def held() -> Counter[int]:
@@ -123,9 +123,9 @@ def test_of_a_hundred_the_first_ten_get_the_ten_that_come_free(rich: User, hana:
 
     half = FREED + (WAITERS - FREED) // 2
     for watch in waiting[FREED:half]:
-        cancel_watch(user=watch.user, watch_id=watch.pk)
+        cancel_entry(user=watch.user, watch_id=watch.pk)
     Watch.objects.filter(state="waiting").update(expires_at=clock.now())
-    assert expire_watches(now=clock.now()) == WAITERS - half
+    assert expire_entries(now=clock.now()) == WAITERS - half
     assert held() == {0: 1 + WAITERS - FREED, PRICE: FREED}
     assert not Hold.objects.filter(source_kind="watch", released_at=None).exists()
     assert compare_watch_holds() == 0
@@ -150,8 +150,8 @@ def pass_lock_down() -> Iterator[None]:
         return False
 
     with (
-        patch.object(service, "only_one", alone),
-        patch.object(service._Walk, "_fits_an_earlier_place", look_together),
+        patch.object(service, "exclusive_lock", alone),
+        patch.object(service._Pass, "_fits_an_earlier_place", look_together),
     ):
         yield
 
@@ -225,7 +225,7 @@ def test_cancel_and_order_at_once_are_one_of_both(hana: User, image: Image) -> N
     seen = Counter[str]()
     for _ in range(12):
         [watch] = crowd(1)
-        cancel = partial(cancel_watch, user=watch.user, watch_id=watch.pk)
+        cancel = partial(cancel_entry, user=watch.user, watch_id=watch.pk)
         cancelled, _served = in_parallel([cancel, serve])
         state = Watch.objects.get(pk=watch.pk).state
         seen[state] += 1
@@ -304,7 +304,7 @@ def test_in_two_transactions_another_would_spend_it(hana: User, image: Image) ->
 
 
 def test_places_taken_at_once_stay_within_the_limit(rich: User, image: Image) -> None:
-    works: list[Callable[[], object]] = [partial(create_watch, user=rich, line="", lifetime=WATCH_LONGEST)] * 30
+    works: list[Callable[[], object]] = [partial(create_entry, user=rich, line="", lifetime=WATCH_LONGEST)] * 30
     results = Counter("made" if isinstance(result, Watch) else outcome(result) for result in in_parallel(works))
     assert results == {"made": WATCHES_AT_MOST, "too_many": 30 - WATCHES_AT_MOST}
 

@@ -17,7 +17,7 @@ from common import clock
 from common.errors import DomainError, StaleRow
 from instances.core.write_off_selectors import instances_to_end
 from instances.enforcement.sweeps import compare_leases
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
 from instances.transfers.start import migrate_instance
@@ -29,7 +29,7 @@ from marketplace.hosts.offers import check_offers
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host, HostWriteOff, Incident, Lease
 from storage.models import Image, Operation, Volume
-from storage.operations.services import OperationRow, ask_operation, record_operations
+from storage.operations.services import OperationRow, record_operations, request_operation
 from storage.volumes import volumes
 from storage.volumes.snapshots import snapshot_volume
 from storage.volumes.volumes import create_volume
@@ -172,7 +172,7 @@ def test_what_has_moved_to_another_host_meanwhile_is_left_alone(
 
     def list_and_switch(host_id: UUID) -> list[UUID]:
         found = listed(host_id)
-        in_parallel([conclude_operations])
+        in_parallel([apply_results])
         return found
 
     monkeypatch.setattr(services, "end_work_of_host", lambda host_id: [])  # as when the copy's end is taken up first
@@ -188,7 +188,7 @@ def test_an_order_that_is_written_down_late_ends_too(
 ) -> None:
     """A volume's order has seen its host alive; the host is written off and settled before the order commits."""
     host = FakeHost(hana)
-    asked = ask_operation
+    asked = request_operation
 
     with ThreadPoolExecutor(1) as pool:
         ready, go = Event(), Event()
@@ -198,11 +198,11 @@ def test_an_order_that_is_written_down_late_ends_too(
             assert go.wait(30)
             return asked(**order)
 
-        monkeypatch.setattr(volumes, "ask_operation", wait_and_ask)
+        monkeypatch.setattr(volumes, "request_operation", wait_and_ask)
         order = partial(create_volume, owner=rich, host_id=host.host.pk, name="late", size_gb=20)
         late = pool.submit(lambda: in_parallel([order])[0])
         assert ready.wait(30)
-        monkeypatch.setattr(volumes, "ask_operation", asked)
+        monkeypatch.setattr(volumes, "request_operation", asked)
         Host.objects.filter(pk=host.host.pk).update(state="silent", last_seen_at=clock.now() - timedelta(hours=2))
         writes_off(stella, host)()
         settle_write_offs(now=clock.now())

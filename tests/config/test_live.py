@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from accounts.constants import TICKETS_LAST
-from accounts.end_access import tell_all_ended
+from accounts.end_access import republish_ended_credentials
 from accounts.models import ApiToken, User
 from accounts.sessions.services import end_everything
 from accounts.tokens.services import issue_token, revoke_all_tokens, revoke_token
@@ -50,12 +50,12 @@ def version(address: str, since: int) -> int:
 @pytest.mark.django_db
 def test_a_wait_ends_with_the_next_change(client: Client, alice: User, listening: None) -> None:
     address = live(client, alice)["wait_url"]
-    change_counters._touch_now((f"user:{alice.pk.hex}",))
+    change_counters._notify_change_now((f"user:{alice.pk.hex}",))
     seen = version(address, 0)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(version, address, seen)
         assert not waiting.done()
-        change_counters._touch_now((f"user:{alice.pk.hex}",))
+        change_counters._notify_change_now((f"user:{alice.pk.hex}",))
         assert waiting.result(20) == seen + 1
 
 
@@ -71,7 +71,7 @@ def test_who_may_not_read_instances_hears_no_news_of_them(client: Client, alice:
 
 @pytest.mark.django_db
 def test_events_come_too(client: Client, alice: User, listening: None) -> None:
-    change_counters._touch_now((f"user:{alice.pk.hex}",))
+    change_counters._notify_change_now((f"user:{alice.pk.hex}",))
     with httpx.stream("GET", live(client, alice)["events_url"], timeout=20) as reply:
         assert next(line for line in reply.iter_lines() if line.startswith("event:")) == "event: change"
 
@@ -95,7 +95,7 @@ def status(address: str) -> int:
 
 @pytest.fixture
 def watched(listening: None, alice: User, transactional_db: None) -> User:
-    change_counters._touch_now((f"user:{alice.pk.hex}",))
+    change_counters._notify_change_now((f"user:{alice.pk.hex}",))
     return alice
 
 
@@ -161,9 +161,9 @@ def test_the_sweep_tells_again_what_redis_has_lost(client: Client, watched: User
     revoke_all_tokens(user=watched)
     until_refused(address)
     redis.Redis.from_url(settings.REDIS_URL).delete(revocation.KEY)
-    assert tell_all_ended(now=clock.now()) == 1
+    assert republish_ended_credentials(now=clock.now()) == 1
     assert redis.Redis.from_url(settings.REDIS_URL).zcard(revocation.KEY) == 1
-    assert tell_all_ended(now=clock.now() + TICKETS_LAST + timedelta(seconds=1)) == 0
+    assert republish_ended_credentials(now=clock.now() + TICKETS_LAST + timedelta(seconds=1)) == 0
     assert redis.Redis.from_url(settings.REDIS_URL).zcard(revocation.KEY) == 0
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agents.daemon.docker_engine.container_spec import bridge_name
-from agents.daemon.docker_engine.ssh_allow_list import gate_chain
+from agents.daemon.docker_engine.ssh_allow_list import chain_name
 from tests.docker.conftest import ROOT
 
 PATIENCE: Final = 60.0
@@ -230,7 +230,7 @@ class Machine:
         ).stdout
         rules = re.sub(r"(?<=port )\d{5}", "PORT", rules)  # each order has a port of its own
         for identity, name in self.names.items():
-            chain = gate_chain(bridge_name(identity))
+            chain = chain_name(bridge_name(identity))
             own = (line for line in rules.splitlines() if chain in line)
             yield from (f"rule {line.replace(chain, name).replace(bridge_name(identity), name)}" for line in own)
 

@@ -132,7 +132,7 @@ def _type(words: list[str], state: Path, announcer: Announcer) -> NoReturn:
 def _look_often(env: Mapping[str, str]) -> None:
     """At the ways to its containers, where a test asks for it."""
     if pause := env.get("BERTH_TEST_LOOK_S"):
-        reachability_watch.EVERY = reachability_watch.WHILE_CUT = reachability_watch.AGAIN = float(pause)  # type: ignore[misc]  # no test waits so long
+        reachability_watch.EVERY = reachability_watch.WHILE_UNREACHABLE = reachability_watch.AGAIN = float(pause)  # type: ignore[misc]  # no test waits so long
 
 
 def _announce_epochs(agent: Agent, announcer: Announcer) -> threading.Event:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agents.daemon.docker_engine.container_spec import bridge_name
-from agents.daemon.docker_engine.ssh_allow_list import gate_chain
+from agents.daemon.docker_engine.ssh_allow_list import chain_name
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from instances.core.passwords import hash_password
 from tests.agents.daemon.market import renamed
@@ -137,12 +137,12 @@ def test_the_list_holds_for_what_the_engine_s_proxy_carries(
     market.want(replace(order, run="gone", fence=2))
     market.until_absent(order.id)
     rules = subprocess.run(["iptables", "--wait", "-S"], check=True, capture_output=True, text=True).stdout
-    assert gate_chain(bridge_name(order.id)) not in rules
+    assert chain_name(bridge_name(order.id)) not in rules
 
 
 def test_only_addresses_on_the_list_reach_ssh(host: Host, order: DesiredInstance, visitor: str) -> None:
     host.config = replace(host.config, listen="0.0.0.0")
-    market, chain = host.market, gate_chain(bridge_name(order.id))
+    market, chain = host.market, chain_name(bridge_name(order.id))
     host.start()
     order = replace(order, allow_from=["203.0.113.0/24"])
     market.want(order)

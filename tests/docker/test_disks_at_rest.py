@@ -59,7 +59,7 @@ def test_a_disk_is_at_rest_when_the_last_of_its_mounts_is_gone(disks: LoopDisks,
         assert other.stdin is not None
         later = threading.Timer(1.0, other.stdin.close)
         later.start()
-        assert disks.put_to_rest(ID)
+        assert disks.unmount_and_wait(ID)
         found = read_elsewhere(image, tmp_path)
         later.join()
     assert found == WRITTEN
@@ -70,5 +70,5 @@ def test_what_keeps_a_disk_mounted_for_good_is_told(disks: LoopDisks, monkeypatc
     disks.make(ID, 1)
     disks.mount(ID)
     with container_being_made():
-        assert not disks.put_to_rest(ID)
-    assert disks.put_to_rest(ID)
+        assert not disks.unmount_and_wait(ID)
+    assert disks.unmount_and_wait(ID)

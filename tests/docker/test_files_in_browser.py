@@ -11,7 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.exec import DockerExec
 from agents.daemon.engine.exec_interface import Command
 from agents.daemon.engine.interface import Container
@@ -34,7 +34,7 @@ class Lodger(Rooms):
     def __init__(self, engine: Any, container: str) -> None:
         super().__init__()
         self.container, self.engine = container, engine
-        self.doorway = DockerExec(engine, self._containers, engine_answers)
+        self.doorway = DockerExec(engine, self._containers, convert_engine_errors)
 
     def _containers(self, instance: str) -> list[Container]:
         return [Container(self.container, instance, 1, "running", "")]

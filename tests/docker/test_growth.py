@@ -57,7 +57,7 @@ def test_it_is_larger_from_the_next_start_at_the_latest(disks: LoopDisks, point:
     (mount / "file").write_bytes(b"kept" * 1000)
     image, _ = disks.paths(ID)
     if not mounted:
-        assert disks.put_to_rest(ID)
+        assert disks.unmount_and_wait(ID)
     if point:
         with pytest.raises(Killed):
             grow(disks, 3, kill_at=point)

@@ -15,7 +15,7 @@ from agents.daemon.docker_engine.container_spec import INSTANCE_LABEL, EngineOpt
 from agents.daemon.docker_engine.image_archives import chains_of
 from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.lib.errors import Failed
-from agents.daemon.transfer.root_export import DockerRoots
+from agents.daemon.transfer.root_export import DockerRootStore
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 Files = dict[str, bytes]
@@ -37,7 +37,7 @@ def test_a_second_list_under_another_spelling_names_no_image(engine: Any, target
     lists = json.dumps([good, {**bad, "RepoTags": [stolen]}]).encode()
     for number, spelling in enumerate(("./manifest.json", "x/../manifest.json", "link/manifest.json")):
         path = _archive(tmp_path / f"{number}.tar", {**files, **others, "manifest.json": _list(good), spelling: lists})
-        _roots().take_in(path, target, number, most=1024**2)
+        _roots().import_root(path, target, number, most=1024**2)
         assert not engine.images(name=stolen), spelling
         assert engine.images(name=f"{root_repository(target)}:{number}"), "what was looked at is taken in"
 
@@ -48,21 +48,21 @@ def test_another_spelling_of_a_key_takes_no_layer_of_somebody_else(
 ) -> None:
     private = uuid.uuid4().hex
     try:
-        _roots().take_in(_archive(tmp_path / "theirs.tar", _whole("private", private)), private, 1, most=1024**2)
+        _roots().import_root(_archive(tmp_path / "theirs.tar", _whole("private", private)), private, 1, most=1024**2)
         image, files = _image("good", target)
         words = json.loads(files["good.json"])
         words[key] = {"type": "layers", "diff_ids": [_digest(_layer(b"private"))]}
         files["good.json"] = json.dumps(words).encode()
         path = _archive(tmp_path / "root.tar", {**files, "manifest.json": _list(image)})
         with pytest.raises(Failed, match="bad_parcel"):
-            _roots().take_in(path, target, 1, most=1024**2)
+            _roots().import_root(path, target, 1, most=1024**2)
         assert not engine.images(filters={"label": f"{INSTANCE_LABEL}={target}"}), "nothing of it stays"
     finally:
         _roots().drop(private, 1)
 
 
-def _roots() -> DockerRoots:
-    return DockerRoots(DockerRuntime(EngineOptions(uuid.uuid4().hex)))
+def _roots() -> DockerRootStore:
+    return DockerRootStore(DockerRuntime(EngineOptions(uuid.uuid4().hex)))
 
 
 def _whole(name: str, target: str) -> Files:

@@ -14,8 +14,8 @@ from agents.daemon.disks.limited_runtime import LimitedRuntime
 from agents.daemon.disks.system_disks import SystemDisks
 from agents.daemon.docker_engine.container_spec import EngineOptions
 from agents.daemon.docker_engine.storage_driver import pull
-from agents.daemon.engine.interface import EngineRefused, Pull
-from agents.daemon.operations.rclone_container import DockerBoxes
+from agents.daemon.engine.interface import EngineRefused, ImageRequest
+from agents.daemon.operations.rclone_container import DockerSyncContainers
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host
 
@@ -61,7 +61,7 @@ def test_names_no_limit_and_no_copying(
     run(host, replace(order, image=image, has_ssh=True))
     with closing(LimitedRuntime(EngineOptions(own), SystemDisks(tmp_path, sparse=True), tmp_path)) as runtime:
         assert runtime.written() == []
-        assert DockerBoxes(runtime).present() == []
+        assert DockerSyncContainers(runtime).present() == []
     release(host, order)
 
 
@@ -83,6 +83,6 @@ def test_names_no_other_instance(
 )
 def test_no_image_is_brought_under_a_name_that_saved_roots_have(host: Host, order: DesiredInstance, name: str) -> None:
     """Anybody may own a namespace of that name at a registry."""
-    wanted = Pull(name.format(id=order.id), said=lambda *_: None)
+    wanted = ImageRequest(name.format(id=order.id), said=lambda *_: None)
     with pytest.raises(EngineRefused, match="gives to images itself"):
         pull(host.engine, wanted, threading.Event())

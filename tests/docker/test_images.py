@@ -16,7 +16,7 @@ from agents.daemon.disks.operation_runner import Operation
 from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.engine import image_cache
 from agents.daemon.lib.errors import Failed
-from agents.daemon.operations.save_image import SAVE, ImageOrders
+from agents.daemon.operations.save_image import SAVE, ImageOperations
 from agents.protocol.messages import DesiredInstance, OperationOrder, PrefetchImage
 from tests.docker.conftest import Host
 from tests.storage.stub_registry import StubRegistry
@@ -158,7 +158,7 @@ def test_an_image_is_saved_sent_and_run_again(
     host.market.until_phase(order.id, "running", 1)
     engine.put_archive(host.inspect(order)["Id"], "/", _archive("saved", b"kept"))
     reference = f"berth-saved/{order.id}:1"
-    kept = ImageOrders(runtime).save(_operation(instance=order.id, reference=reference, push=""))
+    kept = ImageOperations(runtime).save(_operation(instance=order.id, reference=reference, push=""))
     assert (kept["reference"], int(kept["size_bytes"]) >= len(program)) == (reference, True)
     labels = engine.inspect_image(reference)["Config"]["Labels"]
     assert {name: text for name, text in labels.items() if text} == {"berth.services": "x"}
@@ -167,11 +167,11 @@ def test_an_image_is_saved_sent_and_run_again(
         args = {"instance": order.id, "reference": reference, "push": f"{market.host}/saved/x:1"}
         login = {"username": "grant", "password": "one-time"}
         with pytest.raises(Failed) as caught:
-            ImageOrders(runtime).save(_operation(**args, username="grant", password="guess"))
+            ImageOperations(runtime).save(_operation(**args, username="grant", password="guess"))
         assert caught.value.code == "image_private"
         with pytest.raises(Killed):
-            ImageOrders(runtime, checkpoint=_killer("image-pushed")).save(_operation(**args, **login))
-        sent = ImageOrders(runtime).save(_operation(**args, **login))
+            ImageOperations(runtime, checkpoint=_killer("image-pushed")).save(_operation(**args, **login))
+        sent = ImageOperations(runtime).save(_operation(**args, **login))
         assert sent["reference"] == f"{market.host}/saved/x@{sent['digest']}"
         assert ("saved/x", sent["digest"]) in market.manifests
         assert not runtime.has_image(reference)

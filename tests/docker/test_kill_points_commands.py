@@ -15,7 +15,7 @@ import pytest
 
 from agents.daemon.docker_engine.host_claim import FOLDER_LABEL, claim_name
 from agents.daemon.lib.config import load_config
-from agents.daemon.lib.state_folder import PLACE_FILE, FolderCopied, known_place
+from agents.daemon.lib.state_folder import PLACE_FILE, FolderCopied, check_location
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.kill_matrix import Doomed, nursery
@@ -117,7 +117,7 @@ def claimed_token(owner: Owner, host_id: str) -> str:
 
 def is_claimed_by(owner: Owner, state: Path) -> bool:
     try:
-        place = known_place(state)
+        place = check_location(state)
     except FolderCopied:
         return False
     return place is not None and claimed_token(owner, load_config(state).host_id) == place.token

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents.daemon.docker_engine.container_spec import SYNC_HOST_LABEL
-from agents.daemon.operations.rclone_container import box_name
+from agents.daemon.operations.rclone_container import container_name
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import SYNC_IMAGE, Host, Ssh, eventually
@@ -130,9 +130,9 @@ def test_a_running_instance_is_copied_there_and_back_with_names_owners_and_links
 def assert_closed(scene: Scene, order: OperationOrder) -> None:
     """While it runs: no login anywhere but in its own memory, no power, no way to anything but the storage."""
     engine, secret = scene.host.engine, scene.store.key.secret
-    shown = engine.inspect_container(box_name(order.id))
+    shown = engine.inspect_container(container_name(order.id))
     assert secret not in json.dumps(shown)
-    assert secret not in engine.logs(box_name(order.id)).decode()
+    assert secret not in engine.logs(container_name(order.id)).decode()
     lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != str(os.getpid())]
     assert not any(secret.encode() in line for line in lines)
     files = [path for path in scene.host.state.rglob("*") if path.is_file() and path.stat().st_size < 1_000_000]
@@ -145,7 +145,7 @@ def assert_closed(scene: Scene, order: OperationOrder) -> None:
     port = scene.market.url.rpartition(":")[2]
     for address in ("169.254.169.254/80", "10.0.0.1/80", f"{gateway}/{port}", f"{gateway}/22"):
         tried = subprocess.run(
-            ["docker", "exec", box_name(order.id), "timeout", "1", "bash", "-c", f"</dev/tcp/{address}"],
+            ["docker", "exec", container_name(order.id), "timeout", "1", "bash", "-c", f"</dev/tcp/{address}"],
             capture_output=True,
             check=False,
         )
@@ -192,11 +192,11 @@ def test_an_agent_that_ends_leaves_it_running_and_one_that_nobody_names_is_taken
     order = scene.ask("up", "long", path="long")
     scene.store.until_held()
     scene.host.stop()
-    begun = scene.host.engine.inspect_container(box_name(order.id))["State"]
+    begun = scene.host.engine.inspect_container(container_name(order.id))["State"]
     assert begun["Running"]
     scene.host.start()
     scene.market.until(lambda report: any(row.id == order.id for row in report.operations))
-    assert scene.host.engine.inspect_container(box_name(order.id))["State"]["Pid"] == begun["Pid"]
+    assert scene.host.engine.inspect_container(container_name(order.id))["State"]["Pid"] == begun["Pid"]
     scene.market.ask()
     eventually(lambda: scene.left() == [], "the withdrawn sync is taken away")
     scene.store.hold("PUT /renters-data/long/")

@@ -16,7 +16,7 @@ import pytest
 from agents.daemon.docker_engine import reachability_watch
 from agents.daemon.docker_engine.container_spec import bridge_name, network_name
 from agents.daemon.docker_engine.reachability import DROPPED, PROXY_STOPPED
-from agents.daemon.reconciler.report_phases import CUT
+from agents.daemon.reconciler.report_phases import UNREACHABLE
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
 
@@ -120,7 +120,7 @@ def test_what_cuts_it_off_is_seen_and_mended(host: Host, order: DesiredInstance,
     address = address_of(host, order)
     harm(host, order)
     cut = host.market.until_phase(order.id, "unknown", 1)
-    assert cut.failure_code == CUT and cut.detail
+    assert cut.failure_code == UNREACHABLE and cut.detail
     host.market.until_phase(order.id, "running", 1)
     eventually(lambda: ssh.run(order, "true").returncode == 0, "SSH answers again", 30.0)
     assert host.inspect(order)["State"]["StartedAt"] == started, "its programs went on"
@@ -181,7 +181,7 @@ def test_what_its_owner_keeps_out_is_seen_and_left_alone(
     assert reaches()
     with wall(host, order):
         cut = host.market.until_phase(order.id, "unknown", 1)
-        assert (cut.failure_code, cut.detail) == (CUT, why)
+        assert (cut.failure_code, cut.detail) == (UNREACHABLE, why)
         assert not reaches()
     host.market.until_phase(order.id, "running", 1)
     assert reaches()
@@ -233,7 +233,7 @@ def test_an_instance_is_reached_by_ipv6(host: Host, order: DesiredInstance, list
     assert all(greeted(address, port) for address in addresses)
     end_proxies(host, order)
     if listen == "::1":
-        assert host.market.until_phase(order.id, "unknown", 1).failure_code == CUT
+        assert host.market.until_phase(order.id, "unknown", 1).failure_code == UNREACHABLE
         host.market.until_phase(order.id, "running", 1)
         eventually(lambda: greeted("::1", port), "it is reached again", 30.0)
 
@@ -252,14 +252,14 @@ def test_what_a_renter_does_inside_is_never_the_hosts(
     """A stopped SSH server, a program that takes no more connections, and nothing at all at the other ports: it goes on
     being reported as running, look after look."""
     looks: list[bool] = []
-    look = reachability_watch.PathWatch.look
+    look = reachability_watch.ReachabilityWatch.look
 
-    def counted(self: reachability_watch.PathWatch) -> tuple[bool, float]:
+    def counted(self: reachability_watch.ReachabilityWatch) -> tuple[bool, float]:
         found = look(self)
         looks.append(bool(self._suspected))
         return found
 
-    monkeypatch.setattr(reachability_watch.PathWatch, "look", counted)
+    monkeypatch.setattr(reachability_watch.ReachabilityWatch, "look", counted)
     host.market.report_interval_s = 1.0
     host.start()
     host.market.want(order)

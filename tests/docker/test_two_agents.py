@@ -22,7 +22,7 @@ from agents.daemon.docker_engine.container_spec import (
 )
 from agents.daemon.docker_engine.host_claim import HostTaken, claim_engine, claim_name, take_over
 from agents.daemon.docker_engine.runtime import DockerRuntime
-from agents.daemon.lib.state_folder import PLACE_FILE, Place
+from agents.daemon.lib.state_folder import PLACE_FILE, FolderLocation
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import ROOT, Host
@@ -107,7 +107,7 @@ def test_a_copy_from_before_folders_had_places_meets_the_claim(
         code, line = said_by("adopt", "--state-dir", copy)
         assert (code, "stop and disable it first" in line) == (1, True), "not while the original runs"
         # From where its process is not seen, as in another container, the owner says all the same that the copy is the host.
-        take_over(host.config.host_id, Place("another", "", 1, "/somewhere/else"))
+        take_over(host.config.host_id, FolderLocation("another", "", 1, "/somewhere/else"))
         _, told = original.communicate(timeout=60)
         assert original.returncode == 1
         assert "belong to the agent of /somewhere/else" in told.splitlines()[-1]
@@ -159,7 +159,7 @@ def test_what_an_earlier_version_did_not_label_is_still_its_own(host: Host, orde
 
 def test_the_claim_is_the_folders_after_the_engine_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that is asked to make a volume of before its start answers without its labels."""
-    own, other = (Place(token, "machine", 1, f"/{token}") for token in ("own", "other"))
+    own, other = (FolderLocation(token, "machine", 1, f"/{token}") for token in ("own", "other"))
     with SecondEngine() as engine:
         monkeypatch.setenv("DOCKER_HOST", engine.socket)
         claim_engine("h" * 32, own)

@@ -18,7 +18,7 @@ from agents.daemon.disks.operation_runner import Operation
 from agents.daemon.disks.volume_store import LoopVolumes
 from agents.daemon.lib.sizes import GIB
 from agents.daemon.transfer import transfer_session
-from agents.daemon.transfer.volume_transfer import VolumeTravel
+from agents.daemon.transfer.volume_transfer import VolumeTransfer
 from agents.protocol.messages import Mount, OperationOrder
 from tests.agents.daemon.transfer.test_instance_transfer import Exchange
 from tests.agents.daemon.transfer.test_transfer_protocol import KEY
@@ -53,7 +53,9 @@ def test_a_volume_grows_and_goes_to_another_host(
     exchange = Exchange(lives=[12])
     args = {"source": ID, "target": ID, "size_gb": "2", "pair": "p" * 32, "key": KEY.hex()}
     sides = [
-        VolumeTravel(host.volumes, root=host.root, sparse=True, open_pair=exchange.dial(side), checkpoint=lambda name: None)
+        VolumeTransfer(
+            host.volumes, root=host.root, sparse=True, open_pair=exchange.dial(side), checkpoint=lambda name: None
+        )
         for side, host in enumerate(hosts)
     ]
     sender = threading.Thread(target=sides[0].send, args=(asked("send_volume", ticket="ticket-0", **args),))

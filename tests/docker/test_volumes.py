@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agents.daemon.disks import ext4
-from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, DiskTrouble, LoopDisks
+from agents.daemon.disks.loop_disks import DiskCommandFailed, DiskFull, DiskMissing, LoopDisks
 from agents.daemon.lib.sizes import GIB
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
@@ -97,7 +97,7 @@ def test_a_mount_that_fails_says_why(disks: LoopDisks, tmp_path: Path) -> None:
     with (tmp_path / "disks" / f"{ID}.ext4").open("r+b") as file:
         file.seek(1024 + 0x60)  # what a kernel must know to mount it
         file.write(b"\xff" * 4)
-    with pytest.raises(DiskTrouble, match="mount"):
+    with pytest.raises(DiskCommandFailed, match="mount"):
         disks.mount(ID)
 
 
@@ -155,7 +155,7 @@ def not_writable(folder: Path) -> Iterator[None]:
 def test_a_disk_that_takes_no_writes_is_not_handed_out(disks: LoopDisks, tmp_path: Path) -> None:
     """`mount` itself says nothing and makes it one for reading alone: an instance would run, and pay, with that."""
     (made(disks) / "file").write_text("kept")
-    disks.put_to_rest(ID)
+    disks.unmount_and_wait(ID)
     with not_writable(tmp_path / "disks"), pytest.raises(DiskMissing, match="takes no writes"):
         disks.mount(ID)
     assert not disks.paths(ID)[1].is_mount()
@@ -167,7 +167,7 @@ def test_a_disk_that_takes_no_writes_is_not_handed_out(disks: LoopDisks, tmp_pat
 
 def test_a_disk_that_was_cut_short_is_told_and_left_as_it_is(disks: LoopDisks) -> None:
     made(disks)
-    disks.put_to_rest(ID)
+    disks.unmount_and_wait(ID)
     image, mount = disks.paths(ID)
     os.truncate(image, GIB // 2)
     with pytest.raises(DiskMissing, match="536870912 bytes of its file system are gone"):
@@ -184,7 +184,7 @@ def test_what_lies_on_a_file_that_is_gone_is_not_the_disk(disks: LoopDisks, tmp_
     image.unlink()
     (tmp_path / "restored").rename(image)
     (disks.mount(ID) / "file").write_text("written")
-    disks.put_to_rest(ID)
+    disks.unmount_and_wait(ID)
     assert (disks.mount(ID) / "file").read_text() == "written"
 
 

@@ -21,7 +21,7 @@ from instances.models import Instance
 from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from instances.transfers.selectors import desired_on_host
-from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host, record_report
+from marketplace.hosts.hosts import ReportedGpu, ReportedHost, enrol_host, record_report
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Host, Offer
 from storage.images.register import register_image
@@ -117,7 +117,7 @@ class FakeHost:
         number = next(_numbers)
         name = f"host-{number}"
         _, token = issue_join_token(owner=self.owner, host_name=name, region="eu", price_micros=parse_money(self.price))
-        shape = HostShape(
+        shape = ReportedHost(
             hostname=name,
             runtime="simulated" if self.simulated else "docker",
             runtime_version="1",
@@ -131,7 +131,7 @@ class FakeHost:
             driver="550.54",
             cuda="12.4",
             gpus=[
-                GpuShape(f"GPU-{number:04}-{index}", self.model, 24_564, index=index, simulated=self.simulated)
+                ReportedGpu(f"GPU-{number:04}-{index}", self.model, 24_564, index=index, simulated=self.simulated)
                 for index in range(self.gpus)
             ],
             port_first=40_000,

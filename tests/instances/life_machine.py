@@ -19,9 +19,9 @@ from common.db.prepared import run
 from common.errors import DomainError
 from instances.billing_mode.change_quotes import changes_of, quote_change
 from instances.billing_mode.convert import convert_instance, extend_instance
-from instances.enforcement.silent_hosts import charge_meters, follow_silence
-from instances.enforcement.sweeps import compare_leases, enforce_deadlines, follow_terms, purge_expired, stop_exhausted
-from instances.host_reports.operation_results import conclude_operations
+from instances.enforcement.silent_hosts import charge_meters, update_meters_of_silent_hosts
+from instances.enforcement.sweeps import compare_leases, end_terms, enforce_deadlines, purge_expired, stop_exhausted
+from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.reimage import reimage_instance
 from instances.lifecycle.resize import resize_instance
 from instances.lifecycle.start import restart_instance, start_instance
@@ -30,11 +30,11 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.release.services import release_instance
 from instances.spot.market_tick import tick_all
-from instances.volumes.unpaid_disks import follow_disks
+from instances.volumes.unpaid_disks import update_disk_meters
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.hosts.offers import check_offers
 from storage.operations.selectors import desired_operations
-from storage.operations.services import OperationRow, give_up_overdue, record_operations
+from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.billing.money import START, assert_sound, grant
 from tests.instances.fake_host import FakeHost, FakeReport, again, marked_block, order, refused
 
@@ -242,7 +242,7 @@ class LifeMachine(RuleBasedStateMachine):
         phase, code = ("done", "") if works else ("failed", "disk_full")
         rows = [OperationRow(row.id, phase, failure_code=code) for row in desired_operations(key)]
         record_operations(host_id=key, rows=rows, at=clock.now())
-        conclude_operations()
+        apply_results()
 
     @rule(host=_host)
     def lose_the_reply(self, host: int) -> None:
@@ -293,13 +293,13 @@ class LifeMachine(RuleBasedStateMachine):
         mark_silent_hosts(now=now)
         extend_holds(now=now)
         stop_exhausted(now=now)
-        follow_terms(now=now)
-        follow_disks(now=now)
-        give_up_overdue(now=now)
-        conclude_operations()
+        end_terms(now=now)
+        update_disk_meters(now=now)
+        fail_overdue(now=now)
+        apply_results()
         tick_all()
         charge_meters(now=now)
-        follow_silence(now=now)
+        update_meters_of_silent_hosts(now=now)
         enforce_deadlines(now=now)
         purge_expired(now=now)
         assert _rows(_UNMETERED, now - PROOF_BRIDGE) == []

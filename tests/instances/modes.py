@@ -10,12 +10,12 @@ from billing.models import Wallet
 from common import clock
 from instances.billing_mode.change_quotes import quote_change
 from instances.billing_mode.convert import convert_instance
-from instances.enforcement.sweeps import compare_leases, follow_terms, purge_expired, stop_exhausted
+from instances.enforcement.sweeps import compare_leases, end_terms, purge_expired, stop_exhausted
 from instances.metering.findings import metering_findings
 from instances.models import Instance, Quote
 from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
-from instances.volumes.unpaid_disks import follow_disks
+from instances.volumes.unpaid_disks import update_disk_meters
 from marketplace.hosts.offers import ListingChange, check_offers, set_prices
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, again
@@ -60,8 +60,8 @@ def beat() -> None:
     now = clock.now()
     extend_holds(now=now)
     stop_exhausted(now=now)
-    follow_terms(now=now)
-    follow_disks(now=now)
+    end_terms(now=now)
+    update_disk_meters(now=now)
     settle_meters(now=now)
     purge_expired(now=now)
 

@@ -10,7 +10,7 @@ from django.test import Client
 from accounts.models import User
 from agents.daemon.operations.read_log import last_matching, split_lines
 from common import clock
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.models import Instance
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
@@ -30,7 +30,7 @@ def read_log(client: Client, host: FakeHost, instance: Instance, raw: bytes) -> 
     lines, _ = last_matching(split_lines(raw), q="", tail=50)
     row = OperationRow(operation.pk, "done", outcome={"lines": json.dumps(lines), "cut": ""})
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()
     page = client.get(f"/instances/inst_{instance.pk.hex}/logs")
     assert page.status_code == 200
     return page.content.decode(), client.get(address).content.decode()
@@ -59,7 +59,7 @@ def test_fault_097_a_host_that_lies_about_the_lines_is_cleaned_again(rin: User, 
     lines = json.dumps([["2026-11-25T00:00:00.0Z", f"{ESCAPES}{SCRIPT}"]])
     row = OperationRow(operation.pk, "done", outcome={"lines": lines, "cut": ""})
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()
     page = client.get(f"/instances/inst_{instance.pk.hex}/logs").content.decode()
     assert "<script>alert" not in page
     assert not CONTROL.search(page), "nothing in the page drives a terminal it is copied into"

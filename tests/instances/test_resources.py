@@ -13,7 +13,7 @@ from common import clock
 from common.http.resource_schemas import schema_of
 from instances.core.selectors import quote_of
 from instances.lifecycle.stop import stop_instance
-from instances.metering.costs import Bill, bill_of, charges_of
+from instances.metering.costs import InstanceCost, charges_of, cost_of
 from instances.models import Instance, InstanceEvent, InstanceSample
 from instances.monitoring.usage_selectors import latest_sample, metrics_of
 from instances.release.services import release_instance
@@ -45,7 +45,7 @@ def _check(shown: Any, described: serializers.BaseSerializer[Any]) -> None:
 
 
 def resource_of(instance: Instance) -> web_resources.InstanceOut:
-    return web_resources.instance_resource(again(instance), bill_of(again(instance), clock.now()), clock.now(), opens=True)
+    return web_resources.instance_resource(again(instance), cost_of(again(instance), clock.now()), clock.now(), opens=True)
 
 
 def shown(instance: Instance) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: C
     check(metrics_resource(samples, 30, "sample", latest_sample(running)), MetricsOut)
     for event in InstanceEvent.objects.all():
         check(web_resources.event_resource(event), web_resources.EventOut)
-    usage = web_resources.usage_resource(again(running), Bill(), charges_of(running))
+    usage = web_resources.usage_resource(again(running), InstanceCost(), charges_of(running))
     check(usage, web_resources.UsageOut)
     (line,) = usage.lines
     assert (line.seconds, line.hourly_rate, line.amount) == (3600.0, "7.20", "-7.20")

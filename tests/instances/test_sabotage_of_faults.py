@@ -10,7 +10,7 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Posting
 from common import clock
 from instances.enforcement.fault_reports import decide_report, report_fault
-from instances.enforcement.silent_hosts import charge_meters, follow_silence
+from instances.enforcement.silent_hosts import charge_meters, update_meters_of_silent_hosts
 from instances.models import FaultReport
 from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
@@ -157,9 +157,9 @@ def books(rin: User, stella: User, host: FakeHost, hana: User, hours: Clock) -> 
     hours.advance(seconds=100)
     settle_meters(now=clock.now())  # the volume's full hour ends in the bridge
     hours.advance(seconds=100)
-    follow_silence(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
     host.sync()
-    follow_silence(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
     stay(host, hours, 10)
     dead = FakeHost(hana)
     order_running(rin, dead)

@@ -14,7 +14,7 @@ from common import clock
 from common.errors import StaleRow, UnlawfulMove
 from common.messages import Name
 from instances.constants import DEADLINES, FAULT_OF
-from instances.core.transitions import check_action, move_instance
+from instances.core.transitions import change_state, check_action
 from instances.models import Instance, InstanceEvent
 from instances.states import ACTIONS, INSTANCE_MACHINE, FaultOf, InstanceState
 from tests.instances.fake_host import FakeHost, again, order
@@ -53,14 +53,14 @@ def _check_move(instance: Instance, origin: InstanceState, target: InstanceState
     fields: dict[str, Any] = {"released_at": clock.now()} if target == InstanceState.GONE else {}
     events = InstanceEvent.objects.filter(instance=row).count()
     if target in INSTANCE_MACHINE.table[origin]:
-        move_instance(row, target, kind="test", actor="test", detail=Name(name="why"), **fields)
+        change_state(row, target, kind="test", actor="test", detail=Name(name="why"), **fields)
         assert again(row).state == target
         assert again(row).generation == instance.generation + 1
         newest = InstanceEvent.objects.filter(instance=row)[0]
         assert (newest.kind, newest.from_state, newest.to_state, newest.detail) == ("test", origin, target, "why")
     else:
         with pytest.raises(UnlawfulMove):
-            move_instance(row, target, kind="test", actor="test", **fields)
+            change_state(row, target, kind="test", actor="test", **fields)
         assert again(row).state == origin
         assert InstanceEvent.objects.filter(instance=row).count() == events
 
@@ -111,9 +111,9 @@ def test_a_run_without_gpus_is_not_billed_in_another_mode(instance: Instance) ->
 
 def test_the_slower_of_two_writers_changes_nothing(instance: Instance) -> None:
     slow = again(instance)
-    move_instance(again(instance), InstanceState.PROVISIONING, kind="fast", actor="test")
+    change_state(again(instance), InstanceState.PROVISIONING, kind="fast", actor="test")
     with pytest.raises(StaleRow):
-        move_instance(slow, InstanceState.STOPPING, kind="slow", actor="test")
+        change_state(slow, InstanceState.STOPPING, kind="slow", actor="test")
     assert again(instance).state == InstanceState.PROVISIONING
     assert not InstanceEvent.objects.filter(kind="slow").exists()
 
@@ -127,7 +127,7 @@ def test_a_passing_state_has_a_deadline_and_a_lasting_one_has_none(instance: Ins
         return
     row = put(instance, origins[0])
     fields: dict[str, Any] = {"released_at": clock.now()} if state == InstanceState.GONE else {}
-    move_instance(row, state, kind="test", actor="test", **fields)
+    change_state(row, state, kind="test", actor="test", **fields)
     limit: timedelta | None = DEADLINES.get(state)
     assert again(row).deadline == (None if limit is None else clock.now() + limit)
 

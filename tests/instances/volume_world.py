@@ -3,7 +3,7 @@
 from typing import Any
 
 from common import clock
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost
@@ -18,7 +18,7 @@ def carry_out(host: FakeHost, *, fail: str = "", outcome: dict[str, str] | None 
     asked = desired_operations(host.host.pk)
     rows = [_ended(order.id, order.kind, fail, outcome) for order in asked]
     record_operations(host_id=host.host.pk, rows=rows, at=clock.now())
-    conclude_operations()
+    apply_results()
     return [order.kind for order in asked]
 
 

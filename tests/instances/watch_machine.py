@@ -16,9 +16,9 @@ from billing.models import Hold, Wallet
 from common import clock
 from instances.enforcement.sweeps import compare_leases, compare_watch_holds
 from instances.models import Instance, Watch
-from instances.wait_list.entries import Order
-from instances.wait_list.selectors import watches_of
-from instances.wait_list.wait_list import cancel_watch, create_watch, serve_watches
+from instances.wait_list.entries import EntryOrder
+from instances.wait_list.selectors import entries_of
+from instances.wait_list.wait_list import cancel_entry, create_entry, serve_entries
 from marketplace.hosts.offers import set_price
 from tests.billing.money import START, UNIT
 from tests.instances.fake_host import FakeHost, marked_block, order
@@ -118,15 +118,15 @@ class WaitListMachine(RuleBasedStateMachine):
     def take_a_place(self, *, who: int, action: str, model: str, count: int, most: int, hours: int) -> None:
         user, lifetime = self.users[who], timedelta(hours=hours)
         line = f"count={count} {f'gpu={model}' if model else ''}"
-        wants = Order(image="berth-base", max_price_micros=most)
-        watch = create_watch(user=user, line=line, action=action, order=wants, lifetime=lifetime)
+        wants = EntryOrder(image="berth-base", max_price_micros=most)
+        watch = create_entry(user=user, line=line, action=action, order=wants, lifetime=lifetime)
         self.model.places.append(Place(watch.pk, user, action, model, count, most, clock.now() + lifetime))
 
     @precondition(lambda self: self.model.waiting())
     @rule(index=st.integers(0, MOST_PLACES))
     def cancel(self, index: int) -> None:
         place = self.model.waiting()[index % len(self.model.waiting())]
-        cancel_watch(user=place.user, watch_id=place.key)
+        cancel_entry(user=place.user, watch_id=place.key)
         place.state = "cancelled"
 
     @rule(stall=st.integers(0, 2), count=st.integers(1, 2))
@@ -146,7 +146,7 @@ class WaitListMachine(RuleBasedStateMachine):
     @rule(hours=st.sampled_from([0, 0, 1, 12]))
     def serve(self, hours: int) -> None:
         self.now.shift(timedelta(hours=hours))
-        serve_watches(now=clock.now())
+        serve_entries(now=clock.now())
         self.model.serve(clock.now())
 
     @invariant()
@@ -174,5 +174,5 @@ class WaitListMachine(RuleBasedStateMachine):
     def everyone_knows_who_is_ahead(self) -> None:
         waiting = [place.key for place in self.model.waiting()]
         for user in self.users:
-            for watch in watches_of(user).filter(state="waiting"):
+            for watch in entries_of(user).filter(state="waiting"):
                 assert watch.ahead == waiting.index(watch.pk)  # type: ignore[attr-defined]  # annotated

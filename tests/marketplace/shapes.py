@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from accounts.models import User
 from common.db.transactions import use_case
-from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host
+from marketplace.hosts.hosts import ReportedGpu, ReportedHost, enrol_host
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.leasing.lease import LeasedGpus, lease_gpus
 from marketplace.models import Host, Offer
@@ -15,14 +15,14 @@ PRICE = 2_000_000
 RTX = "NVIDIA GeForce RTX 4090"
 
 
-def gpu(name: str = RTX, vram_mb: int = 24_564, **changes: Any) -> GpuShape:
-    return dataclasses.replace(GpuShape(uuid=f"GPU-{uuid4()}", name=name, vram_mb=vram_mb), **changes)
+def gpu(name: str = RTX, vram_mb: int = 24_564, **changes: Any) -> ReportedGpu:
+    return dataclasses.replace(ReportedGpu(uuid=f"GPU-{uuid4()}", name=name, vram_mb=vram_mb), **changes)
 
 
-def shape(gpus: int | list[GpuShape] = 2, **changes: Any) -> HostShape:
+def shape(gpus: int | list[ReportedGpu] = 2, **changes: Any) -> ReportedHost:
     found = [gpu(index=n) for n in range(gpus)] if isinstance(gpus, int) else gpus
     return dataclasses.replace(
-        HostShape(
+        ReportedHost(
             hostname="rig",
             runtime="docker",
             runtime_version="27.1",
@@ -46,7 +46,7 @@ def shape(gpus: int | list[GpuShape] = 2, **changes: Any) -> HostShape:
 
 def enrolled(
     owner: User,
-    gpus: int | list[GpuShape] = 2,
+    gpus: int | list[ReportedGpu] = 2,
     *,
     name: str = "rig",
     region: str = "eu",

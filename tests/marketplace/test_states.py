@@ -5,7 +5,7 @@ import pytest
 from accounts.models import User
 from common.errors import StaleRow, UnlawfulMove
 from common.transitions import move
-from marketplace.hosts.hosts import record_move
+from marketplace.hosts.hosts import record_transition
 from marketplace.models import Host, HostEvent
 from marketplace.states import HOST_MACHINE, HostState
 from tests.marketplace.shapes import enrolled
@@ -36,14 +36,14 @@ def test_moves(hana: User, origin: str, target: str) -> None:
     host = _host_in(origin, hana)
     generation = host.generation
     if (origin, target) in LAWFUL:
-        move(host, target, machine=HOST_MACHINE, record=record_move, reason="because", actor="test")
+        move(host, target, machine=HOST_MACHINE, record=record_transition, reason="because", actor="test")
         host.refresh_from_db()
         assert (host.state, host.generation) == (target, generation + 1)
         event = HostEvent.objects.filter(host=host).latest("id")
         assert (event.kind, event.detail, event.actor) == (target, "because", "test")
     else:
         with pytest.raises(UnlawfulMove):
-            move(host, target, machine=HOST_MACHINE, record=record_move, reason="", actor="test")
+            move(host, target, machine=HOST_MACHINE, record=record_transition, reason="", actor="test")
         host.refresh_from_db()
         assert (host.state, host.generation) == (origin, generation)
 

@@ -8,7 +8,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import frame
-from bench.frame import Limit, NotHere, Result, Row, Sample, line_of, measure, verdict
+from bench.frame import Limit, NotMeasurableHere, Result, Row, Sample, line_of, measure, verdict
 
 
 def row(*samples: Sample, limit: Limit | None = None, name: str = "row") -> Row:
@@ -97,7 +97,7 @@ def test_what_this_machine_lacks_is_told_and_passed_over(
 ) -> None:
     @contextmanager
     def absent() -> Iterator[Callable[[], Sample]]:
-        raise NotHere("no engine")
+        raise NotMeasurableHere("no engine")
         yield
 
     monkeypatch.setattr(command, "ROWS", (Row("real", "ms", "what", absent),))

@@ -12,8 +12,8 @@ import yaml
 from agents.daemon.gpu.nvml import parse_gpu_list
 from devserver.processes import JOBS, WEB_OPTIONS
 from devserver.simulated_hosts import FLEET
-from instances.backups.backup import KEPT
-from marketplace.gpu_catalogue.catalogue import by_slug, recognise
+from instances.backups.backup import SECRET_FILES
+from marketplace.gpu_catalogue.catalogue import by_slug, recognise_model
 from tests.ops.conftest import ROOT
 
 REQUIREMENTS = ROOT / "requirements"
@@ -73,7 +73,7 @@ def test_backups_see_all_that_they_keep() -> None:
     """The owner's database, every secret of the backup, the anchors and the registry's files."""
     service = COMPOSE["services"]["maintenance"]
     assert service["profiles"] == ["maintenance"]
-    assert set(KEPT) <= set(service["secrets"])
+    assert set(SECRET_FILES) <= set(service["secrets"])
     assert service["environment"]["DATABASE_URL_FILE"].endswith("/database_url")
     shared = {volume.partition(":")[0] for volume in service["volumes"]}
     assert {COMPOSE["services"]["registry"]["volumes"][0].partition(":")[0], "anchors"} <= shared
@@ -97,7 +97,7 @@ def test_fleet_is_of_known_models_at_prices_above_nothing() -> None:
         ((model, count),) = parse_gpu_list(host.gpus)
         assert count > 0
         assert Decimal(host.price) > 0
-        assert by_slug(recognise(model).slug) is not None
+        assert by_slug(recognise_model(model).slug) is not None
 
 
 def test_the_image_serves_the_web_as_make_up_does() -> None:

@@ -13,7 +13,7 @@ import pytest
 from docker.errors import DockerException
 
 from devserver import image
-from devserver.image import ImageBuild, content_hash, engine_answers, local_authorities, own_reference
+from devserver.image import ImageBuild, content_hash, engine_version, local_authorities, own_reference
 
 REFERENCE = "berth/ops-test:1"
 
@@ -117,7 +117,7 @@ def test_failed_build_is_told(context: Path, engine: docker.DockerClient, capsys
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # docker leaves its socket to the collector
 def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
-    assert engine_answers() is None
+    assert engine_version() is None
     gc.collect()
 
 

@@ -8,7 +8,7 @@ from django.db.models import Model
 
 from accounts.models import ApiToken, Membership, SshKey, Team, User, Webhook, WebhookDelivery
 from billing.models import BillingAddress, Budget, Order, Payment, Payout, PayoutAccount
-from common.host_words import host_says
+from common.host_words import mark_host_text
 from instances.models import FaultReport, Instance, InstanceEvent, LogRead, Watch
 from marketplace.models import Gpu, Host, HostEvent, Incident, Maintenance, Offer, SavedSearch, SelfTest
 from storage.models import Connection, DataSet, Image, Operation, Registry, SharedImage, Snapshot, Sync, SyncSchedule, Volume
@@ -79,10 +79,10 @@ def lengthen() -> None:
     for number, email in enumerate(sorted(emails)):
         for model in (User, EmailAddress, Membership):
             model._default_manager.filter(email=email).update(email=long_email(number))
-    Host.objects.update(warnings=[host_says(long_word(260))] * 2)
+    Host.objects.update(warnings=[mark_host_text(long_word(260))] * 2)
     Webhook.objects.update(url=f"https://9.9.9.9/{long_word(480)}")
     for test in SelfTest.objects.all():
-        checks = [{**check, "actual": long_word(300), "required": host_says(long_word(260))} for check in test.checks]
+        checks = [{**check, "actual": long_word(300), "required": mark_host_text(long_word(260))} for check in test.checks]
         SelfTest.objects.filter(pk=test.pk).update(checks=checks)
 
 
@@ -90,5 +90,5 @@ def _of(model: type[Model], name: str, size: int, number: int) -> Any:
     if model is Volume and name == "name":
         return long_word(size, number, letter=_LINK)
     if name in _SAID or (model in _SAID_BY and name in ("detail", "failure")):
-        return host_says(long_word(260, number))
+        return mark_host_text(long_word(260, number))
     return long_word(size, number, letter=_LINK if name in _LOWER else _NAME)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from common import clock
 from marketplace.models import Host, SelfTest
 from marketplace.self_tests.requirements import CheckRow
-from marketplace.self_tests.services import attend_self_tests, request_self_test
+from marketplace.self_tests.services import request_self_test, run_self_test_sweep
 from tests.marketplace.answers import but, good_rows, put_to_test
 
 
@@ -26,7 +26,7 @@ def add_self_tests(hosts: Mapping[str, Host]) -> None:
     expiring = request_self_test(actor_id=attic.owner_id, host_id=hosts["sim-us-2"].pk)
     SelfTest.objects.filter(pk=expiring.pk).update(asked_at=clock.now() - timedelta(hours=1))
     Host.objects.update(last_seen_at=clock.now() - timedelta(minutes=2))  # nobody is due while the sweep expires it
-    attend_self_tests(now=clock.now())
+    run_self_test_sweep(now=clock.now())
     Host.objects.update(last_seen_at=clock.now())
     request_self_test(actor_id=attic.owner_id, host_id=hosts["sh-gpu-12"].pk)
 

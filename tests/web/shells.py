@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from agents.daemon.engine.exec_interface import ExecInterface, Terminal
-from instances.core.wakeup_payloads import slip_key
+from instances.core.wakeup_payloads import early_order_key
 from instances.models import Instance
 from tests.agents.relay.streaming import Rooms, Shell, StreamHost
 
@@ -34,6 +34,6 @@ def host_with_shells(instance: Instance, rooms: Rooms | None = None, doorway: Ex
     """Linked to the relay as the agent of this instance's host. Its streams are the caller's to stop."""
     made = StreamHost(settings.RELAY_URL, settings.RELAY_SECRET, rooms or PrintingRooms(), doorway)
     made.id, made.instance = instance.host_id.hex, instance.pk.hex
-    made.key = slip_key(instance.host_id, instance.host.agent_keys).hex()
+    made.key = early_order_key(instance.host_id, instance.host.agent_keys).hex()
     made.follow()
     return made

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from common import clock
 from common.ids import public_id
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.models import Instance
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
@@ -20,7 +20,7 @@ def answer(instance: Instance, q: str, *lines: str) -> None:
     outcome = {"lines": json.dumps([[f"2026-11-21T10:00:0{n}.0Z", line] for n, line in enumerate(lines)]), "cut": ""}
     row = OperationRow(operation.pk, "done", outcome=outcome)
     record_operations(host_id=instance.host_id, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()
 
 
 def test_ways_in_are_changed_by_clicking(site: Site, world: World) -> None:

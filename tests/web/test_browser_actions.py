@@ -8,9 +8,9 @@ from common.object_store import Place
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from marketplace.models import Offer
-from storage.clients.s3.client import Checked
+from storage.clients.s3.client import ProbeResult
 from storage.models import Operation
-from storage.object_sync.connections import Tried, save_connection
+from storage.object_sync.connections import CheckedConnection, save_connection
 from tests.web.conftest import Site
 from tests.web.world import World, report
 from tests.web.world_actions import rented_running
@@ -94,7 +94,7 @@ def test_every_change_from_the_instance_page(site: Site, world: World, width: in
 
 def test_what_is_chosen_and_not_sent_outlives_a_part_that_comes_anew(site: Site, world: World) -> None:
     place = Place("https://s3.example.org", "eu-central-1", "experiments", "", "KEY", "secret")
-    save_connection(owner=world.alice, name="backups", tried=Tried(place, Checked(False, True)))
+    save_connection(owner=world.alice, name="backups", tried=CheckedConnection(place, ProbeResult(False, True)))
     instance = rented_running(world, "box", gpu_count=1)
     page = site.sign_in("alice@example.com")
     page.goto(f"/instances/{public_id('inst', instance.pk)}")

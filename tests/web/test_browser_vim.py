@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.exec import DockerExec
 from agents.daemon.engine.interface import Container
 from common.ids import public_id
@@ -40,7 +40,7 @@ def host(site: Site, running: Instance, engine: Any, container: str) -> Iterator
     def own(instance: str) -> list[Container]:
         return [Container(container, instance, 1, "running", "", pid=engine.inspect_container(container)["State"]["Pid"])]
 
-    made = host_with_shells(running, doorway=DockerExec(engine, own, engine_answers))
+    made = host_with_shells(running, doorway=DockerExec(engine, own, convert_engine_errors))
     yield made
     made.streams.stop()
 

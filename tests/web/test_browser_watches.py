@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from billing.models import Wallet
 from common import clock
 from instances.models import Instance, Watch
-from instances.wait_list.wait_list import serve_watches
+from instances.wait_list.wait_list import serve_entries
 from marketplace.hosts.offers import set_price
 from tests.web.conftest import Site
 from tests.web.world import World, keep_alive
@@ -44,7 +44,7 @@ def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, vie
     offer = world.offer_of("sh-gpu-12")
     set_price(actor_id=world.hana.pk, offer_id=offer.pk, price_micros=390_000)
     keep_alive(world.hosts)
-    assert serve_watches(now=clock.now()) == 1
+    assert serve_entries(now=clock.now()) == 1
     expect(page.locator("#watches .state")).to_have_text("Rented for you")
     assert page.evaluate("window.sameDocument") is True
     page.locator("#watches").get_by_role("link", name="night").click()

@@ -20,9 +20,9 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, Watch
 from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
-from instances.wait_list.entries import Order
-from instances.wait_list.wait_list import cancel_watch, create_watch, serve_watches
-from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host, record_report
+from instances.wait_list.entries import EntryOrder
+from instances.wait_list.wait_list import cancel_entry, create_entry, serve_entries
+from marketplace.hosts.hosts import ReportedGpu, ReportedHost, enrol_host, record_report
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, Offer
@@ -116,7 +116,7 @@ def add_hosts(owner: User) -> dict[str, Host]:
     hosts = {}
     for number, (name, region, gpu, count, vram, price, cores, ram, simulated) in enumerate(HOSTS):
         _token, secret = issue_join_token(owner=owner, host_name=name, region=region, price_micros=price)
-        shape = HostShape(
+        shape = ReportedHost(
             hostname=name,
             runtime="simulated" if simulated else "docker",
             runtime_version="27.3.1",
@@ -130,7 +130,7 @@ def add_hosts(owner: User) -> dict[str, Host]:
             driver="560.35.03",
             cuda="12.6",
             gpus=[
-                GpuShape(
+                ReportedGpu(
                     uuid=f"GPU-{number:04d}{index:04d}-5f2e-4c1b-9a77-d0c3a1e9b6{index:02d}",
                     name=gpu,
                     vram_mb=vram,
@@ -228,14 +228,14 @@ def add_instances(renter: User, hosts: dict[str, Host], now: datetime) -> dict[s
 
 def add_watches(renter: User) -> None:
     """Places of every kind: waiting to rent and to hear, told, failed, cancelled, expired."""
-    order = Order(image="berth-base", max_price_micros=900_000, data_disk_gb=50, name="night-run")
-    create_watch(user=renter, line="gpu=a100 count=8 price<0.90", action="rent", order=order)
+    order = EntryOrder(image="berth-base", max_price_micros=900_000, data_disk_gb=50, name="night-run")
+    create_entry(user=renter, line="gpu=a100 count=8 price<0.90", action="rent", order=order)
     long = "gpu in [h200,b200] region in [eu-west,us-east] vram>=140 verified"
-    create_watch(user=renter, line=long, lifetime=timedelta(days=30))
-    told = create_watch(user=renter, line="rtx-3090 price<0.30 not simulated")
-    serve_watches(now=clock.now())
-    cancelled = create_watch(user=renter, line="gtx-1080-ti")
-    cancel_watch(user=renter, watch_id=cancelled.pk)
+    create_entry(user=renter, line=long, lifetime=timedelta(days=30))
+    told = create_entry(user=renter, line="rtx-3090 price<0.30 not simulated")
+    serve_entries(now=clock.now())
+    cancelled = create_entry(user=renter, line="gtx-1080-ti")
+    cancel_entry(user=renter, watch_id=cancelled.pk)
     assert Watch.objects.get(pk=told.pk).state == "told"
 
 

@@ -6,12 +6,12 @@ from common import clock
 from common.ids import public_id
 from common.object_store import Place
 from instances.object_sync.disk_syncs import sync_disk
-from instances.object_sync.schedules import Rhythm, add_schedule
+from instances.object_sync.schedules import SyncRecurrence, add_schedule
 from instances.retention.archive import set_archive_default
-from storage.clients.s3.client import Checked
+from storage.clients.s3.client import ProbeResult
 from storage.models import Operation, Sync
-from storage.object_sync.connections import Tried, save_connection
-from storage.object_sync.syncs import Wish
+from storage.object_sync.connections import CheckedConnection, save_connection
+from storage.object_sync.syncs import SyncRequest
 from tests.web.world import World
 
 Pages = dict[str, tuple[str, str]]
@@ -22,9 +22,9 @@ def bucket_pages(world: World) -> Pages:
     """Name → (who, path)."""
     alice, stopped = world.alice, world.instances["stopped"]
     place = Place("https://s3.eu-central-1.amazonaws.com", "eu-central-1", "alices-experiments", "berth", "AKIAEXAMPLE", "x")
-    backups = save_connection(owner=alice, name="backups", tried=Tried(place, Checked(False, True)))
+    backups = save_connection(owner=alice, name="backups", tried=CheckedConnection(place, ProbeResult(False, True)))
     public = Place("https://oss-cn-beijing.aliyuncs.com", "cn-beijing", "open-models", "", "LTAIEXAMPLE", "x")
-    save_connection(owner=alice, name="开放模型", tried=Tried(public, Checked(True, False)))
+    save_connection(owner=alice, name="开放模型", tried=CheckedConnection(public, ProbeResult(True, False)))
     terms: dict[str, Any] = {"subject_kind": "disk", "subject_id": stopped.pk, "subject_name": stopped.name}
     common: dict[str, Any] = {
         **terms,
@@ -46,11 +46,13 @@ def bucket_pages(world: World) -> Pages:
         subject_kind="disk",
         subject_id=stopped.pk,
         connection_id=backups.pk,
-        wish=Wish("up", "", "nightly", delete_extra=True),
-        rhythm=Rhythm(every_hours=24),
+        wish=SyncRequest("up", "", "nightly", delete_extra=True),
+        rhythm=SyncRecurrence(every_hours=24),
     )
     set_archive_default(renter=alice, connection_id=backups.pk)
-    running = sync_disk(renter=alice, instance_id=stopped.pk, connection_id=backups.pk, wish=Wish("up", "models", "models"))
+    running = sync_disk(
+        renter=alice, instance_id=stopped.pk, connection_id=backups.pk, wish=SyncRequest("up", "models", "models")
+    )
     assert running.operation is not None
     said = {"done_bytes": 700 * MIB, "total_bytes": 1900 * MIB, "done_files": 311, "total_files": 902, "detail": "Copying."}
     Operation.objects.filter(pk=running.operation.pk).update(**said)

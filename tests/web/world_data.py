@@ -6,10 +6,10 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.ids import public_id
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.models import Instance
 from instances.volumes.transfers import move_volume_to_host
-from instances.web.volumes.transfer_context import places_for
+from instances.web.volumes.transfer_context import hosts_with_room
 from storage.models import Operation, Snapshot, Volume
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
@@ -76,7 +76,7 @@ def add_storage(world: World, stopped: Instance) -> Volume:
 
 def send_somewhere(alice: User, volume: Volume) -> None:
     """Half-way to another host of its region."""
-    place = next(host for host in places_for(volume) if host.region == volume.host.region)
+    place = next(host for host in hosts_with_room(volume) if host.region == volume.host.region)
     move = move_volume_to_host(owner=alice, volume_id=volume.pk, host_id=place.id)
     Operation.objects.filter(subject=move.pk, kind="receive_volume").update(
         state="running", done_bytes=23 * GIB, total_bytes=51 * GIB, detail="Receiving."
@@ -117,4 +117,4 @@ def end(subject: UUID, phase: str) -> None:
     code = "disk_full" if phase == "failed" else ""
     row = OperationRow(operation.pk, phase, failure_code=code, outcome=outcome)
     record_operations(host_id=operation.host_id, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()

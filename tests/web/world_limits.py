@@ -11,7 +11,7 @@ from billing.models import Standing, Wallet
 from billing.transfers.services import transfer_money
 from common import clock
 from common.ids import public_id
-from instances.enforcement.budgets import follow_budgets, set_budget
+from instances.enforcement.budgets import enforce_budgets, set_budget
 from instances.models import Instance
 from tests.billing.money import pay_in
 from tests.web.world import PASSWORD, UNIT, World
@@ -61,4 +61,4 @@ def _budgets(alice: User, wen: User, team_id: UUID, running: Instance) -> None:
         limit = spent * percent // 100
         hard = scope == "instance"
         set_budget(owner=alice, scope=scope, subject_id=subject, period=period, limit_micros=limit, hard=hard)
-    follow_budgets(now=clock.now())
+    enforce_budgets(now=clock.now())

@@ -1,6 +1,6 @@
 """Instances that are cloned and moved, and the pages on which that is asked for, for pictures."""
 
-from agents.gateway.host_words import as_said
+from agents.gateway.host_words import stored_detail
 from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id
@@ -52,5 +52,5 @@ def _stopped(world: World, host: Host, name: str) -> Instance:
 
 def _tell(kind: str, done: int, total: int, detail: str) -> None:
     operation = Operation.objects.get(kind=kind, ended_at=None)
-    row = OperationRow(operation.pk, "running", done_bytes=done, total_bytes=total, detail=as_said(detail))
+    row = OperationRow(operation.pk, "running", done_bytes=done, total_bytes=total, detail=stored_detail(detail))
     record_operations(host_id=operation.host_id, rows=[row], at=clock.now())

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from accounts.constants import EVENT_KINDS
 from accounts.models import AccountEvent
 from accounts.selectors import events_of
-from accounts.web.permissions import asker
-from common.http.views import PublicId, checked
+from accounts.web.permissions import current_user
+from common.http.views import PublicId, validated
 
 
 class AccountEventOut(serializers.Serializer[AccountEvent]):
@@ -27,7 +27,7 @@ class AccountEventOut(serializers.Serializer[AccountEvent]):
     at = serializers.DateTimeField(read_only=True)
 
 
-class EventsAsked(serializers.Serializer[AccountEvent]):
+class EventFilters(serializers.Serializer[AccountEvent]):
     """Filters for events."""
 
     kind = serializers.ChoiceField(choices=EVENT_KINDS, required=False)
@@ -46,10 +46,10 @@ class EventsView(ListAPIView[AccountEvent]):
     ordering = ("-at", "-id")
 
     def get_queryset(self) -> Any:
-        wanted = checked(EventsAsked, self.request.query_params)
+        wanted = validated(EventFilters, self.request.query_params)
         names = {"kind": "kind", "since": "at__gte", "until": "at__lt"}
-        return events_of(asker(self.request)).filter(**{names[name]: value for name, value in wanted.items()})
+        return events_of(current_user(self.request)).filter(**{names[name]: value for name, value in wanted.items()})
 
-    @extend_schema(operation_id="account_events_list", parameters=[EventsAsked])
+    @extend_schema(operation_id="account_events_list", parameters=[EventFilters])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)

@@ -18,18 +18,18 @@ from accounts.event_log.messages import title_of
 from accounts.models import AccountEvent
 from accounts.selectors import events_of, sessions_of
 from accounts.sessions.services import end_session
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from accounts.web.event_log.forms import EventForm
-from accounts.web.sessions.receivers import renew_here
+from accounts.web.sessions.receivers import end_other_sessions
 from common import clock
 from common.ids import parse_public_id
-from common.spreadsheets import csv_lines, harmless
+from common.spreadsheets import csv_lines, escape_formula
 
 _PAGE = 50
 _COLUMNS = ("at", "kind", "what", "subject", "via", "address", "agent")
 
 
-@signed_in
+@login_required_page
 def security(request: SignedInRequest) -> HttpResponse:
     context = {
         "two_factor": get_adapter().is_mfa_enabled(request.user),
@@ -42,7 +42,7 @@ def security(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def session_end(request: SignedInRequest, session_id: str) -> HttpResponse:
     end_session(user=request.user, session_id=parse_public_id("sess", session_id))
     messages.success(request, _("Session signed out."))
@@ -50,20 +50,20 @@ def session_end(request: SignedInRequest, session_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
 def sessions_end(request: SignedInRequest) -> HttpResponse:
     """End all other sessions.
 
     The request comes from a form, or from a link on the page that asked for the password again.
     """
-    renew_here(request, request.user, tokens=request.POST.get("tokens") == "on")
+    end_other_sessions(request, request.user, tokens=request.POST.get("tokens") == "on")
     messages.success(request, _("Signed out everywhere else."))
     return redirect("security")
 
 
 @require_safe
-@signed_in
+@login_required_page
 def account_events(request: SignedInRequest) -> HttpResponse:
     form = EventForm(request.GET)
     page = Paginator(form.applied(events_of(request.user)), _PAGE).get_page(request.GET.get("page"))
@@ -72,7 +72,7 @@ def account_events(request: SignedInRequest) -> HttpResponse:
 
 
 @require_safe
-@signed_in
+@login_required_page
 def account_events_file(request: SignedInRequest) -> HttpResponse:
     rows = _rows(EventForm(request.GET).applied(events_of(request.user)))
     reply = StreamingHttpResponse(csv_lines(_COLUMNS, rows), content_type="text/csv; charset=utf-8")
@@ -82,5 +82,11 @@ def account_events_file(request: SignedInRequest) -> HttpResponse:
 
 def _rows(events: QuerySet[AccountEvent]) -> Iterator[tuple[str, ...]]:
     for event in events.iterator():
-        told = (str(title_of(event.kind)), harmless(event.subject), event.via, event.address or "", harmless(event.agent))
+        told = (
+            str(title_of(event.kind)),
+            escape_formula(event.subject),
+            event.via,
+            event.address or "",
+            escape_formula(event.agent),
+        )
         yield (event.at.isoformat(), event.kind, *told)

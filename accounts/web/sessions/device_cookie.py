@@ -19,7 +19,7 @@ def device_of(request: HttpRequest) -> str:
     return secret if len(secret) <= _MOST_CHARS else ""
 
 
-def remember_device(request: HttpRequest, secret: str) -> None:
+def set_device_cookie(request: HttpRequest, secret: str) -> None:
     """Set the secret as a cookie in the response to this request."""
     setattr(request, _WAITING, secret)
 

@@ -12,34 +12,34 @@ from django.contrib.auth import update_session_auth_hash
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import User
 from accounts.selectors import session_credential
-from accounts.sessions.services import begin_session, end_everything, forget_session, see_session
-from accounts.web.sessions.device_cookie import device_of, remember_device
-from accounts.web.sessions.middleware import CONSOLE, begin
+from accounts.sessions.services import delete_session, end_everything, record_session_use, start_session
+from accounts.web.sessions.device_cookie import device_of, set_device_cookie
+from accounts.web.sessions.middleware import CONSOLE, start_session_age
 from common import clock
 from common.db.transactions import use_case
-from common.http.origin import note_credential
+from common.http.origin import record_credential
 
 
 @receiver(auth_signals.user_logged_in)
 def start_counting(request: HttpRequest, **_more: Any) -> None:
-    begin(request)
+    start_session_age(request)
 
 
 @receiver(account_signals.user_logged_in)
-def note_login(request: HttpRequest, user: User, **_more: Any) -> None:
+def record_login(request: HttpRequest, user: User, **_more: Any) -> None:
     key = _key_of(request)
-    note_credential(session_credential(key), via=CONSOLE)
-    remember_device(request, begin_session(user=user, session_key=key, device=device_of(request)))
+    record_credential(session_credential(key), via=CONSOLE)
+    set_device_cookie(request, start_session(user=user, session_key=key, device=device_of(request)))
 
 
 @receiver(auth_signals.user_logged_out)
 def end_tickets(request: HttpRequest, **_more: Any) -> None:
     """End the tickets of a session at log-out, before its key is gone."""
     if request.session.session_key:
-        forget_session(session_key=request.session.session_key)
+        delete_session(session_key=request.session.session_key)
 
 
 @receiver([account_signals.password_changed, account_signals.password_set])
@@ -48,7 +48,7 @@ def end_others(request: HttpRequest, user: User, **_more: Any) -> None:
 
     The browser in which it was changed stays logged in.
     """
-    renew_here(request, user, tokens=False, kind="password.changed")
+    end_other_sessions(request, user, tokens=False, kind="password.changed")
 
 
 @receiver(account_signals.password_reset)
@@ -60,44 +60,44 @@ def end_all(request: HttpRequest, user: User, **_more: Any) -> None:
     end_everything(user=user, keep="", tokens=True, kind="password.reset")
 
 
-def renew_here(request: HttpRequest, user: User, *, tokens: bool, kind: str = "session.all_ended") -> None:
+def end_other_sessions(request: HttpRequest, user: User, *, tokens: bool, kind: str = "session.all_ended") -> None:
     """Log out everywhere else; this browser's session continues under a new key."""
     end_everything(user=user, keep=_key_of(request), tokens=tokens, kind=kind)
-    forget_session(session_key=_key_of(request))
+    delete_session(session_key=_key_of(request))
     update_session_auth_hash(request, user)
     with use_case():
-        see_session(user_id=user.pk, session_key=_key_of(request), now=clock.now())
+        record_session_use(user_id=user.pk, session_key=_key_of(request), now=clock.now())
 
 
 @receiver(account_signals.email_added)
-def note_email_added(user: User, email_address: Any, **_more: Any) -> None:
-    note_event(user_id=user.pk, kind="email.added", subject=email_address.email)
+def record_email_added(user: User, email_address: Any, **_more: Any) -> None:
+    record_event(user_id=user.pk, kind="email.added", subject=email_address.email)
 
 
 @receiver(account_signals.email_removed)
-def note_email_removed(user: User, email_address: Any, **_more: Any) -> None:
-    note_event(user_id=user.pk, kind="email.removed", subject=email_address.email)
+def record_email_removed(user: User, email_address: Any, **_more: Any) -> None:
+    record_event(user_id=user.pk, kind="email.removed", subject=email_address.email)
 
 
 @receiver(account_signals.email_changed)
-def note_email_changed(user: User, from_email_address: Any, **_more: Any) -> None:
+def record_email_changed(user: User, from_email_address: Any, **_more: Any) -> None:
     """Record the former address: mail about the account also goes there for some time (`addresses_of`)."""
-    note_event(user_id=user.pk, kind="email.changed", subject=from_email_address.email if from_email_address else "")
+    record_event(user_id=user.pk, kind="email.changed", subject=from_email_address.email if from_email_address else "")
 
 
 @receiver(factor_signals.authenticator_added)
-def note_factor_added(user: User, authenticator: Any, **_more: Any) -> None:
-    note_event(user_id=user.pk, kind="factor.added", subject=authenticator.type)
+def record_factor_added(user: User, authenticator: Any, **_more: Any) -> None:
+    record_event(user_id=user.pk, kind="factor.added", subject=authenticator.type)
 
 
 @receiver([factor_signals.authenticator_removed, factor_signals.authenticator_reset])
-def note_factor_removed(user: User, authenticator: Any, **_more: Any) -> None:
-    note_event(user_id=user.pk, kind="factor.removed", subject=authenticator.type)
+def record_factor_removed(user: User, authenticator: Any, **_more: Any) -> None:
+    record_event(user_id=user.pk, kind="factor.removed", subject=authenticator.type)
 
 
 @receiver(factor_signals.authentication_failed)
-def note_factor_failed(user: User, **_more: Any) -> None:
-    note_event(user_id=user.pk, kind="factor.failed")
+def record_factor_failed(user: User, **_more: Any) -> None:
+    record_event(user_id=user.pk, kind="factor.failed")
 
 
 def _key_of(request: HttpRequest) -> str:

@@ -13,11 +13,11 @@ from accounts.constants import ANY_SCOPE
 from accounts.models import Membership, Team
 from accounts.selectors import members_of, team_of, teams_of
 from accounts.teams import invitations, services
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.emails import EmailText
 from common.http.fields import NameText
-from common.http.views import PublicId, checked
+from common.http.views import PublicId, validated
 from common.ids import parse_public_id, public_id
 
 
@@ -87,12 +87,14 @@ class TeamsView(ListAPIView[Team]):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self) -> Any:
-        return teams_of(asker(self.request))
+        return teams_of(current_user(self.request))
 
     @extend_schema(operation_id="teams_create", request=TeamIn, responses={201: TeamOut})
     def post(self, request: Request) -> Response:
-        wanted = checked(TeamIn, request.data)
-        return reply_once(request, lambda: (201, TeamOut(services.create_team(user=asker(request), **wanted)).data))
+        wanted = validated(TeamIn, request.data)
+        return idempotent_response(
+            request, lambda: (201, TeamOut(services.create_team(user=current_user(request), **wanted)).data)
+        )
 
 
 class TeamView(APIView):
@@ -102,16 +104,16 @@ class TeamView(APIView):
 
     @extend_schema(operation_id="teams_retrieve", responses=TeamOut)
     def get(self, request: Request, team_id: str) -> Response:
-        return Response(TeamOut(team_of(asker(request), _team(team_id))).data)
+        return Response(TeamOut(team_of(current_user(request), _team(team_id))).data)
 
     @extend_schema(operation_id="teams_rename", request=TeamIn, responses=TeamOut)
     def patch(self, request: Request, team_id: str) -> Response:
-        wanted = checked(TeamIn, request.data)
-        return Response(TeamOut(services.rename_team(user=asker(request), team_id=_team(team_id), **wanted)).data)
+        wanted = validated(TeamIn, request.data)
+        return Response(TeamOut(services.rename_team(user=current_user(request), team_id=_team(team_id), **wanted)).data)
 
     @extend_schema(operation_id="teams_delete", responses={204: None})
     def delete(self, request: Request, team_id: str) -> Response:
-        services.delete_team(user=asker(request), team_id=_team(team_id))
+        services.delete_team(user=current_user(request), team_id=_team(team_id))
         return Response(status=204)
 
 
@@ -123,17 +125,17 @@ class TeamMembersView(ListAPIView[Membership]):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self) -> Any:
-        return members_of(team_of(asker(self.request), _team(self.kwargs["team_id"])).pk)
+        return members_of(team_of(current_user(self.request), _team(self.kwargs["team_id"])).pk)
 
     @extend_schema(operation_id="teams_invite", request=InviteIn, responses={201: InvitationOut})
     def post(self, request: Request, team_id: str) -> Response:
-        wanted = checked(InviteIn, request.data)
+        wanted = validated(InviteIn, request.data)
 
         def work() -> tuple[int, Any]:
-            member, secret = invitations.invite_member(user=asker(request), team_id=_team(team_id), **wanted)
+            member, secret = invitations.invite_member(user=current_user(request), team_id=_team(team_id), **wanted)
             return 201, {**MemberOut(member).data, "secret": secret}
 
-        return reply_once(request, work, once=("secret",))
+        return idempotent_response(request, work, once=("secret",))
 
 
 class TeamMemberView(APIView):
@@ -143,14 +145,14 @@ class TeamMemberView(APIView):
 
     @extend_schema(operation_id="teams_set_role", request=RoleIn, responses=MemberOut)
     def patch(self, request: Request, team_id: str, member_id: str) -> Response:
-        role, place = checked(RoleIn, request.data)["role"], parse_public_id("memb", member_id)
-        member = services.set_role(user=asker(request), team_id=_team(team_id), member_id=place, role=role)
+        role, place = validated(RoleIn, request.data)["role"], parse_public_id("memb", member_id)
+        member = services.set_role(user=current_user(request), team_id=_team(team_id), member_id=place, role=role)
         return Response(MemberOut(member).data)
 
     @extend_schema(operation_id="teams_remove_member", responses={204: None})
     def delete(self, request: Request, team_id: str, member_id: str) -> Response:
         place = parse_public_id("memb", member_id)
-        services.remove_member(user=asker(request), team_id=_team(team_id), member_id=place)
+        services.remove_member(user=current_user(request), team_id=_team(team_id), member_id=place)
         return Response(status=204)
 
 
@@ -161,9 +163,9 @@ class TeamJoinView(APIView):
 
     @extend_schema(operation_id="teams_join", request=JoinIn, responses={201: TeamOut})
     def post(self, request: Request) -> Response:
-        secret = checked(JoinIn, request.data)["secret"]
-        return reply_once(
-            request, lambda: (201, TeamOut(services.accept_invitation(user=asker(request), secret=secret)).data)
+        secret = validated(JoinIn, request.data)["secret"]
+        return idempotent_response(
+            request, lambda: (201, TeamOut(services.accept_invitation(user=current_user(request), secret=secret)).data)
         )
 
 

@@ -11,12 +11,12 @@ from django.contrib.sites.shortcuts import get_current_site
 from django.http import HttpRequest, HttpResponse
 
 from accounts.constants import LOGIN_TRIES, LOGIN_TRIES_FOR_ADDRESS, LOGIN_TRIES_OF_NETWORK
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.mail.outbox import queue_mail
 from accounts.selectors import id_of_address, is_known_device
 from accounts.web.sessions.device_cookie import device_of
 from common.db.transactions import use_case
-from common.emails import shows_its_address
+from common.emails import validate_email_address
 from common.http.origin import address_of
 
 _NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104  (a Unix socket's client; nothing listens there)
@@ -37,7 +37,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         queue_mail(to=email, subject=message.subject, body=str(message.body))
 
     def clean_email(self, email: str) -> str:
-        shows_its_address(email)
+        validate_email_address(email)
         return str(super().clean_email(email))
 
     def get_client_ip(self, request: HttpRequest) -> str:
@@ -72,7 +72,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         """Record a failed log-in, also for an unknown address: equal work keeps the time from revealing it."""
         with use_case():
-            note_event(user_id=id_of_address(str(credentials.get("email", ""))), kind="login.failed")
+            record_event(user_id=id_of_address(str(credentials.get("email", ""))), kind="login.failed")
 
 
 def _too_many(request: HttpRequest, rate: str) -> HttpResponse:

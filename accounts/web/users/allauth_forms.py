@@ -10,12 +10,12 @@ from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from accounts.event_log.services import note_event
+from accounts.event_log.services import record_event
 from accounts.models import User
 from accounts.selectors import id_of_address
 from accounts.tokens.services import revoke_all_tokens
 from common.db.transactions import use_case
-from common.emails import shows_its_address
+from common.emails import validate_email_address
 
 
 class AddEmailForm(PlainAddEmailForm):  # type: ignore[misc]  # allauth has no type information
@@ -23,7 +23,7 @@ class AddEmailForm(PlainAddEmailForm):  # type: ignore[misc]  # allauth has no t
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["email"].validators = [shows_its_address]
+        self.fields["email"].validators = [validate_email_address]
 
 
 class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type information
@@ -34,13 +34,13 @@ class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type 
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["email"].validators = [shows_its_address]
+        self.fields["email"].validators = [validate_email_address]
 
     def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])  # costs as much time as a new account's password
             with use_case():
-                note_event(user_id=id_of_address(self.cleaned_data["email"]), kind="signup.again")
+                record_event(user_id=id_of_address(self.cleaned_data["email"]), kind="signup.again")
         saved: tuple[User | None, HttpResponse | None] = super().try_save(request)
         return saved
 

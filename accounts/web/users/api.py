@@ -16,10 +16,10 @@ from accounts.selectors import all_ssh_keys_of, ssh_keys_of, token_of, tokens_of
 from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from accounts.tokens.services import issue_token, revoke_token
 from accounts.users.profile import edit_profile
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker, asking_token, require_scope
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_token, current_user, require_scope
 from common.http.fields import NameText
-from common.http.views import PublicId, checked
+from common.http.views import PublicId, validated
 from common.ids import parse_public_id
 
 
@@ -101,12 +101,12 @@ class MeView(APIView):
 
     @extend_schema(operation_id="me", responses=Profile)
     def get(self, request: Request) -> Response:
-        return Response(Profile(asker(request)).data)
+        return Response(Profile(current_user(request)).data)
 
     @extend_schema(operation_id="me_update", request=ProfileIn, responses=Profile)
     def patch(self, request: Request) -> Response:
-        wanted = checked(ProfileIn, request.data)
-        return Response(Profile(edit_profile(user_id=asker(request).pk, **wanted)).data)
+        wanted = validated(ProfileIn, request.data)
+        return Response(Profile(edit_profile(user_id=current_user(request).pk, **wanted)).data)
 
 
 class TokensView(ListAPIView[ApiToken]):
@@ -116,17 +116,17 @@ class TokensView(ListAPIView[ApiToken]):
     serializer_class = Token
 
     def get_queryset(self) -> Any:
-        return tokens_of(asker(self.request))
+        return tokens_of(current_user(self.request))
 
     @extend_schema(operation_id="tokens_create", request=TokenIn, responses={201: NewToken})
     def post(self, request: Request) -> Response:
-        wanted = checked(TokenIn, request.data)
+        wanted = validated(TokenIn, request.data)
 
         def work() -> tuple[int, Any]:
-            token, text = issue_token(user=asker(request), issuer=asking_token(request), **wanted)
+            token, text = issue_token(user=current_user(request), issuer=current_token(request), **wanted)
             return 201, {**Token(token).data, "token": text}
 
-        return reply_once(request, work, once=("token",))
+        return idempotent_response(request, work, once=("token",))
 
 
 class TokenView(APIView):
@@ -136,11 +136,11 @@ class TokenView(APIView):
 
     @extend_schema(operation_id="tokens_retrieve", responses=Token)
     def get(self, request: Request, token_id: str) -> Response:
-        return Response(Token(token_of(asker(request), parse_public_id("tok", token_id))).data)
+        return Response(Token(token_of(current_user(request), parse_public_id("tok", token_id))).data)
 
     @extend_schema(operation_id="tokens_revoke", responses={204: None})
     def delete(self, request: Request, token_id: str) -> Response:
-        revoke_token(user=asker(request), token_id=parse_public_id("tok", token_id))
+        revoke_token(user=current_user(request), token_id=parse_public_id("tok", token_id))
         return Response(status=204)
 
 
@@ -151,7 +151,7 @@ class SshKeysView(ListAPIView[SshKey]):
     serializer_class = Key
 
     def get_queryset(self) -> Any:
-        return all_ssh_keys_of(asker(self.request))
+        return all_ssh_keys_of(current_user(self.request))
 
     @extend_schema(operation_id="ssh_keys_create", request=KeyIn, responses={201: Key})
     def post(self, request: Request) -> Response:
@@ -161,8 +161,8 @@ class SshKeysView(ListAPIView[SshKey]):
         keys.
         """
         require_scope(request, CONNECT)
-        wanted = checked(KeyIn, request.data)
-        return reply_once(request, lambda: (201, Key(add_ssh_key(user=asker(request), **wanted)).data))
+        wanted = validated(KeyIn, request.data)
+        return idempotent_response(request, lambda: (201, Key(add_ssh_key(user=current_user(request), **wanted)).data))
 
 
 class SshKeyView(APIView):
@@ -172,9 +172,9 @@ class SshKeyView(APIView):
 
     @extend_schema(operation_id="ssh_keys_retrieve", responses=Key)
     def get(self, request: Request, key_id: str) -> Response:
-        return Response(Key(ssh_keys_of(asker(request), [parse_public_id("key", key_id)])[0]).data)
+        return Response(Key(ssh_keys_of(current_user(request), [parse_public_id("key", key_id)])[0]).data)
 
     @extend_schema(operation_id="ssh_keys_delete", responses={204: None})
     def delete(self, request: Request, key_id: str) -> Response:
-        remove_ssh_key(user=asker(request), key_id=parse_public_id("key", key_id))
+        remove_ssh_key(user=current_user(request), key_id=parse_public_id("key", key_id))
         return Response(status=204)

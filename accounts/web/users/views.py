@@ -11,13 +11,13 @@ from accounts.selectors import all_ssh_keys_of, tokens_of
 from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from accounts.tokens.services import issue_token, revoke_token
 from accounts.users.profile import edit_profile
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from accounts.web.users.forms import SCOPE_WORDS, ProfileForm, SshKeyForm, TokenForm
 from common.errors import DomainError
 from common.ids import parse_public_id
 
 
-@signed_in
+@login_required_page
 def profile(request: SignedInRequest) -> HttpResponse:
     user = request.user
     initial = {"display_name": user.display_name, "is_host_owner": user.is_host_owner}
@@ -30,7 +30,7 @@ def profile(request: SignedInRequest) -> HttpResponse:
     return render(request, "accounts/profile.html", context)
 
 
-@signed_in
+@login_required_page
 def ssh_keys(request: SignedInRequest) -> HttpResponse:
     form, fault = SshKeyForm(request.POST or None), None
     if form.is_valid():
@@ -45,14 +45,14 @@ def ssh_keys(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def ssh_key_remove(request: SignedInRequest, key_id: str) -> HttpResponse:
     remove_ssh_key(user=request.user, key_id=parse_public_id("key", key_id))
     messages.success(request, _("SSH key removed"))
     return redirect("ssh_keys")
 
 
-@signed_in
+@login_required_page
 def tokens(request: SignedInRequest) -> HttpResponse:
     """Show the tokens; a POST creates one, whose text is only in that response."""
     form, secret = TokenForm(request.POST or None), ""
@@ -64,7 +64,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def token_revoke(request: SignedInRequest, token_id: str) -> HttpResponse:
     revoke_token(user=request.user, token_id=parse_public_id("tok", token_id))
     messages.success(request, _("Token revoked. Programs using it no longer have access."))

@@ -13,11 +13,11 @@ from rest_framework.views import APIView
 from accounts.constants import MAX_WEBHOOK_URL_CHARS, WEBHOOK_KINDS
 from accounts.models import Webhook, WebhookDelivery
 from accounts.selectors import deliveries_of, webhook_of, webhooks_of
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from accounts.webhooks import settings
 from common.http.fields import NameText
-from common.http.views import PublicId, checked
+from common.http.views import PublicId, validated
 from common.ids import parse_public_id, public_id
 
 _SCOPES = {"GET": "webhooks:read", "POST": "webhooks:write", "PATCH": "webhooks:write", "DELETE": "webhooks:write"}
@@ -97,17 +97,17 @@ class WebhooksView(ListAPIView[Webhook]):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self) -> Any:
-        return webhooks_of(asker(self.request))
+        return webhooks_of(current_user(self.request))
 
     @extend_schema(operation_id="webhooks_create", request=WebhookIn, responses={201: WebhookWithSecret})
     def post(self, request: Request) -> Response:
-        wanted = checked(WebhookIn, request.data)
+        wanted = validated(WebhookIn, request.data)
 
         def work() -> tuple[int, Any]:
-            hook, secret = settings.add_webhook(user=asker(request), **wanted)
+            hook, secret = settings.add_webhook(user=current_user(request), **wanted)
             return 201, {**WebhookOut(hook).data, "secret": secret}
 
-        return reply_once(request, work, once=("secret",))
+        return idempotent_response(request, work, once=("secret",))
 
 
 class WebhookView(APIView):
@@ -117,17 +117,17 @@ class WebhookView(APIView):
 
     @extend_schema(operation_id="webhooks_retrieve", responses=WebhookOut)
     def get(self, request: Request, webhook_id: str) -> Response:
-        return Response(WebhookOut(webhook_of(asker(request), _hook(webhook_id))).data)
+        return Response(WebhookOut(webhook_of(current_user(request), _hook(webhook_id))).data)
 
     @extend_schema(operation_id="webhooks_update", request=WebhookChangeIn, responses=WebhookOut)
     def patch(self, request: Request, webhook_id: str) -> Response:
-        wanted = checked(WebhookChangeIn, request.data)
-        hook = settings.change_webhook(user=asker(request), webhook_id=_hook(webhook_id), **wanted)
+        wanted = validated(WebhookChangeIn, request.data)
+        hook = settings.change_webhook(user=current_user(request), webhook_id=_hook(webhook_id), **wanted)
         return Response(WebhookOut(hook).data)
 
     @extend_schema(operation_id="webhooks_delete", responses={204: None})
     def delete(self, request: Request, webhook_id: str) -> Response:
-        settings.remove_webhook(user=asker(request), webhook_id=_hook(webhook_id))
+        settings.remove_webhook(user=current_user(request), webhook_id=_hook(webhook_id))
         return Response(status=204)
 
 
@@ -139,10 +139,10 @@ class WebhookRotateView(APIView):
     @extend_schema(operation_id="webhooks_rotate", request=None, responses={201: WebhookWithSecret})
     def post(self, request: Request, webhook_id: str) -> Response:
         def work() -> tuple[int, Any]:
-            hook, secret = settings.rotate_secret(user=asker(request), webhook_id=_hook(webhook_id))
+            hook, secret = settings.rotate_secret(user=current_user(request), webhook_id=_hook(webhook_id))
             return 201, {**WebhookOut(hook).data, "secret": secret}
 
-        return reply_once(request, work, once=("secret",))
+        return idempotent_response(request, work, once=("secret",))
 
 
 class WebhookTestView(APIView):
@@ -153,9 +153,9 @@ class WebhookTestView(APIView):
     @extend_schema(operation_id="webhooks_test", request=None, responses={202: DeliveryOut})
     def post(self, request: Request, webhook_id: str) -> Response:
         def work() -> tuple[int, Any]:
-            return 202, DeliveryOut(settings.send_test(user=asker(request), webhook_id=_hook(webhook_id))).data
+            return 202, DeliveryOut(settings.send_test(user=current_user(request), webhook_id=_hook(webhook_id))).data
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 class DeliveriesView(ListAPIView[WebhookDelivery]):
@@ -166,7 +166,7 @@ class DeliveriesView(ListAPIView[WebhookDelivery]):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self) -> Any:
-        return deliveries_of(webhook_of(asker(self.request), _hook(self.kwargs["webhook_id"])))
+        return deliveries_of(webhook_of(current_user(self.request), _hook(self.kwargs["webhook_id"])))
 
 
 class DeliveryAgainView(APIView):
@@ -179,10 +179,10 @@ class DeliveryAgainView(APIView):
         hook, place = _hook(webhook_id), parse_public_id("dlv", delivery_id)
 
         def work() -> tuple[int, Any]:
-            again = settings.send_again(user=asker(request), webhook_id=hook, delivery_id=place)
+            again = settings.send_again(user=current_user(request), webhook_id=hook, delivery_id=place)
             return 202, DeliveryOut(again).data
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 def _hook(text: str) -> UUID:

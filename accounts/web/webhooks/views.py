@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.models import User
 from accounts.selectors import deliveries_of, webhook_of, webhooks_of
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from accounts.web.webhooks.forms import FAULT_WORDS, KIND_WORDS, WebhookForm
 from accounts.webhooks import settings
 from common import clock
@@ -22,7 +22,7 @@ from common.ids import parse_public_id, public_id
 _ON_A_PAGE = 20
 
 
-@signed_in
+@login_required_page
 def webhooks(request: SignedInRequest) -> HttpResponse:
     """Show the webhooks; a POST adds one, whose secret is only in that response."""
     form, secret, fault = WebhookForm(request.POST or None), "", None
@@ -36,7 +36,7 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
     return render(request, "accounts/webhooks.html", context, status=fault.status if fault else 200)
 
 
-@signed_in
+@login_required_page
 def webhook(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     """Show one webhook; a POST changes it."""
     hook, fault = webhook_of(request.user, _id(webhook_id)), None
@@ -53,13 +53,13 @@ def webhook(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     return render(request, "accounts/webhook.html", context, status=fault.status if fault else 200)
 
 
-@signed_in
+@login_required_page
 def deliveries(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     """Show only the log, which the page reloads after something was sent."""
     return render(request, "accounts/_deliveries.html", _context(request.user, _id(webhook_id), request))
 
 
-@signed_in
+@login_required_page
 def webhook_rotate(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     """Replace the secret and show it in this response only; a GET redirects to the webhook."""
     if request.method != "POST":
@@ -71,7 +71,7 @@ def webhook_rotate(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def webhook_test(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.send_test(user=request.user, webhook_id=_id(webhook_id))
     messages.success(request, _("Test message sent. See the result under Deliveries."))
@@ -79,7 +79,7 @@ def webhook_test(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def webhook_again(request: SignedInRequest, webhook_id: str, delivery_id: str) -> HttpResponse:
     place = parse_public_id("dlv", delivery_id)
     settings.send_again(user=request.user, webhook_id=_id(webhook_id), delivery_id=place)
@@ -88,7 +88,7 @@ def webhook_again(request: SignedInRequest, webhook_id: str, delivery_id: str) -
 
 
 @require_POST
-@signed_in
+@login_required_page
 def webhook_pause(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.change_webhook(user=request.user, webhook_id=_id(webhook_id), paused=True)
     messages.success(request, _("Webhook paused"))
@@ -96,7 +96,7 @@ def webhook_pause(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def webhook_resume(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.change_webhook(user=request.user, webhook_id=_id(webhook_id), paused=False)
     messages.success(request, _("Webhook resumed"))
@@ -104,7 +104,7 @@ def webhook_resume(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def webhook_remove(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.remove_webhook(user=request.user, webhook_id=_id(webhook_id))
     messages.success(request, _("Webhook deleted"))

@@ -12,15 +12,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agents.daemon import __version__
 from agents.daemon.control_plane.http_client import Link
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 from agents.protocol.messages import DesiredState, Report
 from agents.protocol.version import SUPPORTED
 
-NOTE_FILE: Final = "synced.json"
+CONFIRMATION_FILE: Final = "synced.json"
 
 
 @dataclass(frozen=True)
-class SyncNote:
+class SyncConfirmation:
     """Program whose sync the market accepted last, as the first one of its process."""
 
     version: str
@@ -29,26 +29,26 @@ class SyncNote:
     boot: str
 
 
-class NotedLink(Link):
+class ConfirmingLink(Link):
     """Link of a running agent; it writes the note at the first accepted sync of its process."""
 
     def __init__(self, *, url: str, host_id: str, key: Ed25519PrivateKey, state: Path) -> None:
         super().__init__(url=url, host_id=host_id, key=key)
-        self._note_at: Path | None = state / NOTE_FILE
+        self._note_at: Path | None = state / CONFIRMATION_FILE
 
     def sync(self, report: Report) -> DesiredState:
         desired = super().sync(report)
         if self._note_at is not None and desired.protocol in SUPPORTED:
-            note = SyncNote(__version__, sys.prefix, os.getpid(), self.boot_id)
+            note = SyncConfirmation(__version__, sys.prefix, os.getpid(), self.boot_id)
             with suppress(OSError):  # a full disk must not stop the agent
-                write_whole(self._note_at, json.dumps(asdict(note)).encode())
+                write_atomically(self._note_at, json.dumps(asdict(note)).encode())
             self._note_at = None
         return desired
 
 
-def read_note(state: Path) -> SyncNote | None:
+def read_confirmation(state: Path) -> SyncConfirmation | None:
     """Return the last note, or None if no agent of this folder has synced."""
     try:
-        return SyncNote(**json.loads((state / NOTE_FILE).read_bytes()))
+        return SyncConfirmation(**json.loads((state / CONFIRMATION_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None

@@ -14,7 +14,7 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError, ProtocolError
 
 from agents.daemon.control_plane.tls import Client
-from agents.protocol.codec import MalformedMessage, decode, encode, words_of
+from agents.protocol.codec import MalformedMessage, decode, encode, parse_json_object
 from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, Report, WaitAnswer
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 
@@ -186,7 +186,7 @@ def check_answer(path: str, answer: BaseHTTPResponse) -> None:
         retry_after_s=float(after) if after.isdecimal() else 0.0,
         refused=answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN),
         revoked=answer.status == HTTPStatus.UNAUTHORIZED
-        and words_of(answer.data.decode(errors="replace")).get("code") == REVOKED,
+        and parse_json_object(answer.data.decode(errors="replace")).get("code") == REVOKED,
     )
 
 

@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 from agents.daemon.control_plane.http_client import Link, LinkError, check_answer
 from agents.daemon.control_plane.tls import Client
 from agents.daemon.lib.config import AgentConfig
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 from agents.protocol.messages import Check
 from agents.protocol.port_check import ASK_PATH, NONCE_BYTES
 
@@ -33,7 +33,7 @@ _WHY: Final = {
 
 
 @dataclass(frozen=True)
-class ReachTest:
+class PortCheck:
     """Self-test of the ports of one host."""
 
     config: AgentConfig
@@ -43,13 +43,13 @@ class ReachTest:
         """Yield one finding; none for a market that does not offer the test yet."""
         with closing(Client(SILENCE_S)) as client:
             try:
-                leave = _ask_leave(self.link, client)
+                leave = _request_ticket(self.link, client)
             except LinkError as error:
                 if error.unknown:
                     return
                 yield Check(id=PORTS, reason="refused" if error.retry_after_s else "failed", actual=str(error))
                 return
-            yield self._behind_nat(client, leave) if self.config.behind_nat else self._dialled(client, leave)
+            yield self._behind_nat(client, leave) if self.config.behind_nat else self._check_range(client, leave)
 
     def _behind_nat(self, client: Client, leave: dict[str, str]) -> Check:
         said = _dial(client, leave, port=0, nonce="")
@@ -60,10 +60,10 @@ class ReachTest:
             required="a link to the relay",
         )
 
-    def _dialled(self, client: Client, leave: dict[str, str]) -> Check:
+    def _check_range(self, client: Client, leave: dict[str, str]) -> Check:
         config = self.config
         required = f"TCP {config.port_first}-{config.port_last} open at {config.address}"
-        for ports in _ends(config.port_first, config.port_last):
+        for ports in _candidate_ports(config.port_first, config.port_last):
             try:
                 with listening(config.listen, ports) as (port, nonce):
                     said = _dial(client, leave, port=port, nonce=nonce)
@@ -84,7 +84,7 @@ def listening(listen: str, ports: Iterator[int]) -> Iterator[tuple[int, str]]:
     """
     nonce = secrets.token_hex(NONCE_BYTES)
     server = _first_free(listen, ports)
-    thread = threading.Thread(target=_tell, args=(server, nonce.encode()), name="reach", daemon=True)
+    thread = threading.Thread(target=_send_nonce, args=(server, nonce.encode()), name="reach", daemon=True)
     thread.start()
     try:
         yield server.getsockname()[1], nonce
@@ -113,7 +113,7 @@ def _first_free(listen: str, ports: Iterator[int]) -> socket.socket:
     raise fault
 
 
-def _tell(server: socket.socket, nonce: bytes) -> None:
+def _send_nonce(server: socket.socket, nonce: bytes) -> None:
     with suppress(OSError):
         while True:
             guest, _ = server.accept()
@@ -121,12 +121,12 @@ def _tell(server: socket.socket, nonce: bytes) -> None:
                 guest.sendall(nonce)
 
 
-def _ends(first: int, last: int) -> list[Iterator[int]]:
+def _candidate_ports(first: int, last: int) -> list[Iterator[int]]:
     up = iter(range(first, min(last, first + _TRIED) + 1))
     return [up] if first == last else [up, iter(range(last, max(first, last - _TRIED) - 1, -1))]
 
 
-def _ask_leave(link: Link, client: Client) -> dict[str, str]:
+def _request_ticket(link: Link, client: Client) -> dict[str, str]:
     return _answer(client, "POST", link.address(ASK_PATH), ASK_PATH, headers=link.signature("POST", ASK_PATH, b""))
 
 
@@ -146,4 +146,4 @@ def _answer(client: Client, method: str, url: str, named: str, headers: dict[str
     if answer.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         raise LinkError(f"{named}: this market cannot dial yet", unknown=True)
     check_answer(named, answer)
-    return words_of(answer.data.decode(errors="replace"))
+    return parse_json_object(answer.data.decode(errors="replace"))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def cut_off(parts: "AgentComponents", newest: DesiredState | None) -> DesiredState | None:
+def stop_revoked_agent(parts: "AgentComponents", newest: DesiredState | None) -> DesiredState | None:
     """End all ordered work and return the last desired state as a frozen one."""
     logger.error(
         "REVOKED: the market takes nothing under this host's key any more. Containers stay as they are, and nobody pays for"

@@ -36,7 +36,7 @@ class NetSpeed:
     clock_offset_s: float
 
 
-class Line(Protocol):
+class SpeedTestConnection(Protocol):
     """Connection for the speed test. Its methods raise LinkError."""
 
     def upload(self, size: int) -> Transfer: ...
@@ -44,7 +44,7 @@ class Line(Protocol):
     def download(self, size: int) -> Transfer: ...
 
 
-class SignedLine:
+class SignedSpeedTestConnection:
     """Speed test against the gateway, with signed requests."""
 
     def __init__(self, link: Link, client: Client) -> None:
@@ -74,13 +74,13 @@ class SignedLine:
 
 
 @contextmanager
-def signed_line(link: Link) -> Iterator[Line]:
+def signed_connection(link: Link) -> Iterator[SpeedTestConnection]:
     """Open a connection of its own, so that the main loop's requests need not wait."""
     with closing(Client(SILENCE_S)) as client:
-        yield SignedLine(link, client)
+        yield SignedSpeedTestConnection(link, client)
 
 
-def measure_net(line: Line) -> NetSpeed:
+def measure_net(line: SpeedTestConnection) -> NetSpeed:
     """Measure both directions, with transfers that grow until one takes long enough.
 
     So a slow connection is not blocked for long.

@@ -48,7 +48,7 @@ class Client:
         parts = parse_url(url)
         if parts.scheme not in ("http", "https") or parts.netloc is None:
             raise URLSchemeUnknown(parts.scheme or "")
-        way = self._ways.get((parts.scheme, parts.netloc)) or self._way(parts.scheme, parts.netloc)
+        way = self._ways.get((parts.scheme, parts.netloc)) or self._new_pool(parts.scheme, parts.netloc)
         own = {"User-Agent": f"berth-agent/{__version__}", **(headers or {})}
         return way.urlopen(method, url, redirect=False, body=body, headers=own)
 
@@ -56,7 +56,7 @@ class Client:
         for way in self._ways.values():
             way.clear()
 
-    def _way(self, scheme: str, place: str) -> PoolManager:
+    def _new_pool(self, scheme: str, place: str) -> PoolManager:
         """Create the connection pool for a server, through the proxy that the environment names.
 
         The variables are HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY.

@@ -18,7 +18,7 @@ Sums = dict[int, bytes]
 """Block number → SHA-256, for the blocks that are not all zeros."""
 
 
-def bring_equal(source: Path, target: Path, known: Mapping[int, bytes], copied: Callable[[int], None]) -> Sums:
+def copy_changed_blocks(source: Path, target: Path, known: Mapping[int, bytes], copied: Callable[[int], None]) -> Sums:
     """Make `target` equal to `source`.
 
     `known` are the checksums of the blocks that `target` already has. `copied` is called with the size of each

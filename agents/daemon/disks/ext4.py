@@ -41,7 +41,7 @@ def label_in(image: Path) -> str | None:
     return None if head is None else head[0x78 : 0x78 + _LABEL].rstrip(b"\0").decode("latin-1")
 
 
-def give_to(image: Path, key: str) -> None:
+def label_for(image: Path, key: str) -> None:
     """Label the file system in the image as that of `key`; leave a file that holds none.
 
     Raises:
@@ -77,7 +77,7 @@ def is_attached(image: Path) -> bool:
     return bool(_run("losetup", "-n", "-O", "NAME", "-j", str(image)).strip())
 
 
-def trouble_of(mount: Path, image: Path) -> str:
+def fault_of(mount: Path, image: Path) -> str:
     """Return the fault of a mounted disk, "" if it has none.
 
     "missing": the image file is gone, or another one is in its place. "read_only": the kernel refuses writes, as it
@@ -115,7 +115,7 @@ def wait_until_detached(image: Path) -> bool:
     return True
 
 
-def fit(image: Path) -> None:
+def fit_to_file(image: Path) -> None:
     """Enlarge the file system to the size of its file, which must not be mounted.
 
     Raises:
@@ -133,7 +133,7 @@ def fit(image: Path) -> None:
     _run("resize2fs", str(image))
 
 
-def widen(mount: Path) -> None:
+def grow_mounted(mount: Path) -> None:
     """Enlarge a mounted file system, in use, to the size of its file.
 
     Raises:

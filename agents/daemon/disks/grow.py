@@ -68,7 +68,7 @@ class Growth:
         if not mount.is_mount():
             return AT_NEXT_START
         try:
-            ext4.widen(mount)
+            ext4.grow_mounted(mount)
         except ext4.Unfit as error:
             logger.warning("%s is not widened in use: %s", mount.name, error)
             return AT_NEXT_START

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from agents.daemon.disks.loop_disks import DiskFull
-from agents.daemon.disks.root_usage_watch import CODE, RootWatch, Written
+from agents.daemon.disks.root_usage_watch import CODE, RootUsage, RootWatch
 from agents.daemon.disks.system_disks import Layer, SystemDisks
 from agents.daemon.docker_engine.container_spec import HOST_LABEL, INSTANCE_LABEL, ROOT_LABEL, EngineOptions, disk_limit_gb
-from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.runtime import WATCH_RETRY, DockerRuntime
 from agents.daemon.engine.interface import ContainerOrder, EngineRefused, EngineSilent, ImageFacts, RootLimit
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.journal import Journal
 from agents.daemon.lib.sizes import GIB
@@ -31,7 +31,7 @@ TRIAL_FILE: Final = "written-by-the-engine"
 TRIAL_INSTANCE: Final = "trial"
 DRIVER: Final = "overlay2"
 NO_SPACE: Final = "no space left on device"
-MOST: Final = 1.01  # times the size of the disk, as seen from inside
+SIZE_TOLERANCE: Final = 1.01  # times the size of the disk, as seen from inside
 
 
 class LimitedRuntime(DockerRuntime):
@@ -56,15 +56,15 @@ class LimitedRuntime(DockerRuntime):
         """
         with self._finding:
             if self._found is None:
-                self._found = self._find()
+                self._found = self._detect()
             return self._found
 
-    def _find(self) -> RootLimit:
+    def _detect(self) -> RootLimit:
         engine = f"{self.version()} {BOOT_ID.read_text().strip()}"
         known = json.loads(self._found_at.read_text()) if self._found_at.exists() else {}
-        found: RootLimit = known.get(engine) or self._try()
+        found: RootLimit = known.get(engine) or self._run_trial()
         if found == "disk" and engine not in known:  # only success is kept: what failed may work at the next start
-            write_whole(self._found_at, json.dumps({engine: found}).encode())
+            write_atomically(self._found_at, json.dumps({engine: found}).encode())
         return found
 
     def create(self, order: ContainerOrder) -> str:
@@ -75,7 +75,7 @@ class LimitedRuntime(DockerRuntime):
     def start(self, container: str) -> None:
         layer = self.open_root(container)
         if layer is not None:
-            self._systems.confine_names(layer)
+            self._systems.limit_network_files(layer)
         try:
             super().start(container)
         except EngineRefused as error:
@@ -93,7 +93,7 @@ class LimitedRuntime(DockerRuntime):
         super().watch(changed, stopped)
 
     def _watch_roots(self, journal: Journal, changed: Callable[[], None], stopped: threading.Event) -> None:
-        def stop(root: Written, words: str) -> None:
+        def stop(root: RootUsage, words: str) -> None:
             logger.warning("%s is stopped: %s", root.instance, words)
             if journal.entry(root.instance).generation == root.generation:
                 journal.amend(root.instance, failed=root.generation, failure_code=CODE, failure_detail=words)
@@ -108,18 +108,18 @@ class LimitedRuntime(DockerRuntime):
                 logger.warning("how roots are limited is not known yet: %s", error)
                 stopped.wait(WATCH_RETRY)
 
-    def written(self) -> list[Written]:
+    def written(self) -> list[RootUsage]:
         """Return what running containers with a limit have written; the engine walks all their files for this."""
         own = {item.id: item for item in self.containers() if item.status == "running"}
         if not own:
             return []
         filters = {"label": f"{HOST_LABEL}={self.options.host_id}"}
-        with engine_answers():
+        with convert_engine_errors():
             limits = {item["Id"]: disk_limit_gb(item["Labels"]) for item in self._changer.containers(filters=filters)}
             limited = [container for container in own if limits.get(container)]
             listed = self._changer.containers(filters={"id": limited}, size=True) if limited else []
         return [
-            Written(
+            RootUsage(
                 own[item["Id"]].instance,
                 own[item["Id"]].generation,
                 int(item.get("SizeRw") or 0),
@@ -195,25 +195,25 @@ class LimitedRuntime(DockerRuntime):
             seen = os.statvfs(f"/proc/{pid}/root") if pid else None
         except OSError:
             return  # it has already ended
-        if seen is not None and seen.f_blocks * seen.f_frsize > self._systems.size_of(layer) * MOST:
+        if seen is not None and seen.f_blocks * seen.f_frsize > self._systems.size_of(layer) * SIZE_TOLERANCE:
             self.stop(layer.container, 0)
             raise EngineRefused("the engine does not see the system disk that was mounted for the container")
 
     # -- the trial
 
-    def _try(self) -> RootLimit:
+    def _run_trial(self) -> RootLimit:
         """Try with a container that is never started: a file that the engine writes must arrive on the disk."""
         self.end_trial()
         try:
-            return self._tried()
+            return self._trial_result()
         except (EngineRefused, DiskFull, OSError) as error:
             logger.warning("root file systems are not limited on this host: %s", error)
             return "none"
         finally:
             self.end_trial()
 
-    def _tried(self) -> RootLimit:
-        with engine_answers():
+    def _trial_result(self) -> RootLimit:
+        with convert_engine_errors():
             self._changer.import_image_from_data(_archive({}), repository=self._trial)
             made = self._changer.create_container(self._trial, ["/none"], name=self._trial)
             state = self._changer.inspect_container(made["Id"])
@@ -223,7 +223,7 @@ class LimitedRuntime(DockerRuntime):
             return "none"
         layer = layer_of(state)
         self._systems.attach(layer)
-        with engine_answers():
+        with convert_engine_errors():
             self._changer.put_archive(made["Id"], "/", _archive({TRIAL_FILE: b"here"}))
         if arrived(layer):
             return "disk"

@@ -48,11 +48,11 @@ class Disks(Protocol):
     def leftovers(self, instance: str) -> list[str]: ...
 
 
-class DiskTrouble(OSError):
+class DiskCommandFailed(OSError):
     """A mount or format command failed; the text is the command's own."""
 
 
-class DiskMissing(DiskTrouble):
+class DiskMissing(DiskCommandFailed):
     """The disk is not on the host, or another one is in its place; nothing was made or overwritten."""
 
 
@@ -76,15 +76,15 @@ class LoopDisks:
 
     def mount(self, instance: str) -> Path:
         image, mount = self._paths(instance)
-        self._identify(image, instance)
+        self._check_identity(image, instance)
         if ext4.is_short(image):
             self._fit(instance)
-        if mount.is_mount() and ext4.trouble_of(mount, image):
+        if mount.is_mount() and ext4.fault_of(mount, image):
             unmount(mount)  # its file is gone, or the kernel has stopped writing to it
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
             run_tool("mount", "-t", "ext4", "-o", ext4.OPTIONS, str(image), str(mount))
-            if ext4.trouble_of(mount, image):  # mount falls back to read-only without an error if the file is not writable
+            if ext4.fault_of(mount, image):  # mount falls back to read-only without an error if the file is not writable
                 unmount(mount)
                 raise DiskMissing(f"{image.name} takes no writes on this host.")
         return mount
@@ -103,18 +103,18 @@ class LoopDisks:
             mount.rmdir()
         image.unlink(missing_ok=True)
         image.with_suffix(".new").unlink(missing_ok=True)
-        for folder in self._arriving(instance):
+        for folder in self._incoming_folders(instance):
             shutil.rmtree(folder, ignore_errors=True)
 
     def leftovers(self, instance: str) -> list[str]:
         image, mount = self._paths(instance)
-        return [f"data disk {path.name}" for path in (image, mount, *self._arriving(instance)) if path.exists()]
+        return [f"data disk {path.name}" for path in (image, mount, *self._incoming_folders(instance)) if path.exists()]
 
     def paths(self, instance: str) -> tuple[Path, Path]:
         """Return the image and the mount point, whether they exist or not."""
         return self._paths(instance)
 
-    def put_to_rest(self, instance: str) -> bool:
+    def unmount_and_wait(self, instance: str) -> bool:
         """Unmount the disk of an instance that does not run; return True once its image is complete.
 
         False: something on the host still has it mounted, so that written data may be missing from the image. A
@@ -140,12 +140,12 @@ class LoopDisks:
         """Fit the file system to its enlarged file, unless an unknown container still has it mounted."""
         image, _ = self._paths(instance)
         try:
-            if self.put_to_rest(instance):
-                ext4.fit(image)
+            if self.unmount_and_wait(instance):
+                ext4.fit_to_file(image)
         except ext4.Unfit as error:
             logger.warning("the data disk of %s keeps its size: %s", instance, error)
 
-    def _identify(self, image: Path, instance: str) -> None:
+    def _check_identity(self, image: Path, instance: str) -> None:
         """Check that the image is this instance's disk, and label one from before disks had labels.
 
         Raises:
@@ -166,9 +166,9 @@ class LoopDisks:
             raise DiskMissing(f"{image.name} has been cut short: {missing} bytes of its file system are gone.")
         if label not in ("", own):
             raise DiskMissing(f"{image.name} is another disk: its label is {label!r}, not {own!r}.")
-        ext4.give_to(image, instance)
+        ext4.label_for(image, instance)
 
-    def _arriving(self, instance: str) -> list[Path]:
+    def _incoming_folders(self, instance: str) -> list[Path]:
         """Return folders of transfers to this host, complete or not: see `agents.daemon.transfer`."""
         return sorted((self._images.parent / "moves").glob(f"{instance}-*"))
 
@@ -229,7 +229,7 @@ def unmount(mount: Path) -> None:
     """Unmount all mounts that are stacked there.
 
     Raises:
-        DiskTrouble: umount failed.
+        DiskCommandFailed: umount failed.
     """
     while mount.is_mount():
         run_tool("umount", str(mount))
@@ -246,9 +246,9 @@ def run_tool(*command: str, timeout: float = TIMEOUT) -> None:
     """Run a tool.
 
     Raises:
-        DiskTrouble: It failed; the text is the tool's own.
+        DiskCommandFailed: It failed; the text is the tool's own.
     """
     # Fixed programs, with arguments made of our own paths.
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)  # noqa: S603
     if done.returncode != 0:
-        raise DiskTrouble(f"{command[0]}: {done.stderr.strip() or done.returncode}")
+        raise DiskCommandFailed(f"{command[0]}: {done.stderr.strip() or done.returncode}")

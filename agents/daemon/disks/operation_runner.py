@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 AT_ONCE: Final = 2
 # These do not wait for a slot: two hosts could wait for each other for ever.
 OF_TWO_HOSTS: Final = frozenset({"send_root", "receive_root", "send_volume", "receive_volume"})
-OWN_TURNS: Final = OF_TWO_HOSTS | {"sync_objects"}  # a sync takes hours, and has its own limit
+UNLIMITED_KINDS: Final = OF_TWO_HOSTS | {"sync_objects"}  # a sync takes hours, and has its own limit
 STEP_BYTES: Final = 8 * 1024 * 1024  # bytes; smaller steps of progress are not reported at once
 
 
@@ -71,13 +71,13 @@ class Operation:
 # "operation_failed".
 Operator = Callable[[Operation], Mapping[str, str]]
 # Removes what is left of orders other than the named ones.
-Tidy = Callable[[Collection[str]], None]
+Cleanup = Callable[[Collection[str]], None]
 
 
 class Operations:
     """Carries out the orders that the desired state names. `take` and `seen` belong to the loop's thread."""
 
-    def __init__(self, operators: Mapping[str, Operator], *, inline: bool, tidy: Tidy | None = None) -> None:
+    def __init__(self, operators: Mapping[str, Operator], *, inline: bool, tidy: Cleanup | None = None) -> None:
         self._operators = operators
         self._tidy = tidy
         self._inline = inline
@@ -90,16 +90,16 @@ class Operations:
         """Start new orders, and cancel and forget those that the desired state no longer names."""
         named = {order.id: order for order in orders}
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        self._tidy_once(named)
+        self._clean_up_once(named)
         for key in [key for key in self._own if key not in named]:
             dropped = self._own.pop(key)
             dropped.unwanted = True
             dropped.cancelled.set()
         for key, order in named.items():
             if key not in self._own:
-                self._begin(order)
+                self._start_order(order)
 
-    def _tidy_once(self, named: Collection[str]) -> None:
+    def _clean_up_once(self, named: Collection[str]) -> None:
         """Clean up in a thread, with the first orders after the agent's start."""
         tidy, self._tidy = self._tidy, None
         if tidy is not None:
@@ -120,16 +120,16 @@ class Operations:
         for own in list(self._own.values()):
             own.cancelled.set()
 
-    def _begin(self, order: OperationOrder) -> None:
+    def _start_order(self, order: OperationOrder) -> None:
         own = self._own[order.id] = Operation(order, self.changed)
         logger.info("operation %s (%s) begins", order.id, order.kind)
         if self._inline:
             self._carry_out(own)
             return
-        self._start(threading.Thread(target=self._in_turn, args=(own,), name=f"operation-{order.kind}", daemon=True))
+        self._start(threading.Thread(target=self._run_in_slot, args=(own,), name=f"operation-{order.kind}", daemon=True))
 
-    def _in_turn(self, own: Operation) -> None:
-        with nullcontext() if own.order.kind in OWN_TURNS else self._slots:
+    def _run_in_slot(self, own: Operation) -> None:
+        with nullcontext() if own.order.kind in UNLIMITED_KINDS else self._slots:
             self._carry_out(own)
         self.changed(True)
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon.disks import ext4
-from agents.daemon.disks.block_copy import Sums, allocated_bytes, bring_equal, checksum_of, frozen, sums_on_disk
+from agents.daemon.disks.block_copy import Sums, allocated_bytes, checksum_of, copy_changed_blocks, frozen, sums_on_disk
 from agents.daemon.disks.loop_disks import DiskFull, LoopDisks, unmount
 from agents.daemon.disks.operation_runner import Operation, Operator
 from agents.daemon.disks.volume_store import LoopVolumes, checked_id
-from agents.daemon.lib.atomic_files import sync_folder, write_whole
+from agents.daemon.lib.atomic_files import sync_folder, write_atomically
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import GIB, HEADROOM
 from agents.protocol.sentences import Said, say
@@ -51,7 +51,7 @@ class DiskOrders:
         volume, size_gb = checked_id(args["volume"]), int(args["size_gb"])
         image, _ = self._store.volumes.paths(volume)
         if args.get("snapshot") and not image.exists():
-            self._fill(work, image, volume, args["snapshot"], size_gb)
+            self._restore(work, image, volume, args["snapshot"], size_gb)
         try:
             self._store.volumes.make(volume, size_gb)
             self._store.volumes.mount(volume)
@@ -70,9 +70,9 @@ class DiskOrders:
             image, mount = self._paths(args)
             if not image.exists():
                 raise Failed("disk_missing", "The disk is not on this host.")
-            self._take(work, image, mount, final)
+            self._copy_snapshot(work, image, mount, final)
         sync_folder(final.parent)
-        outcome: dict[str, str] = json.loads(_card(final).read_text())
+        outcome: dict[str, str] = json.loads(_description_path(final).read_text())
         return outcome
 
     def restore_disk(self, work: Operation) -> Mapping[str, str]:
@@ -80,7 +80,7 @@ class DiskOrders:
         args = work.order.args
         disks, key = self._place(args)
         image, mount = disks.paths(key)
-        self._fill(work, image, key, args["snapshot"], int(args["size_gb"]), mounted_at=mount)
+        self._restore(work, image, key, args["snapshot"], int(args["size_gb"]), mounted_at=mount)
         self._checkpoint("restored")
         disks.mount(key)
         return {}
@@ -88,31 +88,31 @@ class DiskOrders:
     def drop_snapshot(self, work: Operation) -> Mapping[str, str]:
         final = self._store.snapshot_path(work.order.args["snapshot"])
         self._store.unpublish(work.order.args["snapshot"])
-        for path in (final, _spare(final), _card(final)):
+        for path in (final, _incomplete_path(final), _description_path(final)):
             path.unlink(missing_ok=True)
         return {}
 
     # -- a snapshot
 
-    def _take(self, work: Operation, image: Path, mount: Path, final: Path) -> None:
+    def _copy_snapshot(self, work: Operation, image: Path, mount: Path, final: Path) -> None:
         """Copy most of the disk while it is in use, then freeze it and copy what has changed since."""
-        spare, size = _spare(final), image.stat().st_size
+        spare, size = _incomplete_path(final), image.stat().st_size
         spare.unlink(missing_ok=True)
         self._check_room(spare.parent, allocated_bytes(image))
         if not (mount.is_mount() or ext4.wait_until_detached(image)):
             raise Failed("operation_failed", "Something on the host still has the disk mounted.")
-        sums = bring_equal(image, spare, {}, _told(work, allocated_bytes(image), say("copying_disk")))
+        sums = copy_changed_blocks(image, spare, {}, _progress_reporter(work, allocated_bytes(image), say("copying_disk")))
         self._checkpoint("snapshot-copied")
         if mount.is_mount():
             with frozen(mount):
                 self._checkpoint("snapshot-frozen")
-                sums = bring_equal(image, spare, sums, _told(work, 0, say("copying_changes")))
+                sums = copy_changed_blocks(image, spare, sums, _progress_reporter(work, 0, say("copying_changes")))
         self._checkpoint("snapshot-synced")
         checksum = checksum_of(self._check(work, spare, sums), size)
         self._checkpoint("snapshot-checked")
         card = {"checksum": checksum, "stored_bytes": str(allocated_bytes(spare)), "size_bytes": str(size)}
         # The spare has another name than `.new`, which is the snapshot itself.
-        write_whole(_card(final), json.dumps(card).encode(), spare=final.with_suffix(".card"))
+        write_atomically(_description_path(final), json.dumps(card).encode(), spare=final.with_suffix(".card"))
         self._checkpoint("snapshot-described")
         spare.replace(final)
         self._checkpoint("snapshot-named")
@@ -123,14 +123,14 @@ class DiskOrders:
         Raises:
             Failed: It is not what was copied.
         """
-        found = sums_on_disk(path, _told(work, allocated_bytes(path), say("checking_copy")))
+        found = sums_on_disk(path, _progress_reporter(work, allocated_bytes(path), say("checking_copy")))
         if found != sums:
             raise Failed("copy_damaged", "The copy on the host's disk is not what was copied.")
         return found
 
     # -- a disk from a snapshot
 
-    def _fill(
+    def _restore(
         self, work: Operation, image: Path, key: str, snapshot: str, size_gb: int, *, mounted_at: Path | None = None
     ) -> None:
         """Make the disk under another name until it is complete, then put it in the image's place."""
@@ -139,13 +139,15 @@ class DiskOrders:
             raise Failed("snapshot_missing", "The snapshot is not on this host.")
         spare.unlink(missing_ok=True)
         self._check_room(spare.parent, allocated_bytes(source) if self._sparse else size_gb * GIB)
-        sums = bring_equal(source, spare, {}, _told(work, allocated_bytes(source), say("copying_snapshot")))
-        if checksum_of(sums, source.stat().st_size) != json.loads(_card(source).read_text())["checksum"]:
+        sums = copy_changed_blocks(
+            source, spare, {}, _progress_reporter(work, allocated_bytes(source), say("copying_snapshot"))
+        )
+        if checksum_of(sums, source.stat().st_size) != json.loads(_description_path(source).read_text())["checksum"]:
             spare.unlink()
             raise Failed("snapshot_damaged", "The snapshot's checksum does not match any more; nothing was changed.")
         self._check(work, spare, sums)
         self._grow(spare, size_gb * GIB)
-        ext4.give_to(spare, key)
+        ext4.label_for(spare, key)
         self._checkpoint("restore-copied")
         if mounted_at is not None:
             unmount(mounted_at)
@@ -191,7 +193,7 @@ def simulated_orders() -> Mapping[str, Operator]:
     return {"take_snapshot": taken, **dict.fromkeys(others, nothing)}
 
 
-def _told(work: Operation, total: int, words: Said) -> Callable[[int], None]:
+def _progress_reporter(work: Operation, total: int, words: Said) -> Callable[[int], None]:
     done = 0
 
     def tell(count: int) -> None:
@@ -202,11 +204,11 @@ def _told(work: Operation, total: int, words: Said) -> Callable[[int], None]:
     return tell
 
 
-def _spare(final: Path) -> Path:
+def _incomplete_path(final: Path) -> Path:
     return final.with_suffix(".new")
 
 
-def _card(final: Path) -> Path:
+def _description_path(final: Path) -> Path:
     return final.with_suffix(".json")
 
 

@@ -16,15 +16,15 @@ from agents.daemon.lib.sizes import GIB
 logger = logging.getLogger(__name__)
 
 CODE: Final = "system_disk_full"
-LOOK_EVERY_S: Final = 2.0
-LOOKS: Final = 30  # checks after which all roots are measured, whatever the room is
+CHECK_EVERY_S: Final = 2.0
+CHECKS_PER_MEASUREMENT: Final = 30  # checks after which all roots are measured, whatever the room is
 STEP: Final = GIB  # loss of room since the last measurement that causes the next one at once
 RESERVE: Final = 10 * GIB  # room for the engine and the agent; below it the grace time does not count
 GRACE_S: Final = 600.0  # time after a start in which an instance that was stopped for this can be cleaned up
 
 
 @dataclass(frozen=True)
-class Written:
+class RootUsage:
     """Size of the root of a running container, apart from its image."""
 
     instance: str
@@ -38,7 +38,7 @@ class RootWatch:
     """Checks the roots of one host; `stop` ends an instance with this failure code and the given text."""
 
     def __init__(
-        self, measure: Callable[[], list[Written]], room: Callable[[], int], stop: Callable[[Written, str], None]
+        self, measure: Callable[[], list[RootUsage]], room: Callable[[], int], stop: Callable[[RootUsage, str], None]
     ) -> None:
         self._measure = measure
         self._room = room
@@ -47,7 +47,7 @@ class RootWatch:
         self._room_then = 0
 
     def run(self, stopped: threading.Event) -> None:
-        while not stopped.wait(LOOK_EVERY_S):
+        while not stopped.wait(CHECK_EVERY_S):
             try:
                 self.look()
             except (EngineSilent, EngineRefused) as error:
@@ -59,11 +59,11 @@ class RootWatch:
         self._looks -= 1
         if self._looks > 0 and self._room_then - room < STEP:
             return
-        self._looks, self._room_then = LOOKS, room
+        self._looks, self._room_then = CHECKS_PER_MEASUREMENT, room
         for root in self._measure():
             if root.size > root.limit and (room < RESERVE or root.run_seconds > GRACE_S):
-                self._stop(root, _words(root))
+                self._stop(root, _failure_detail(root))
 
 
-def _words(root: Written) -> str:
+def _failure_detail(root: RootUsage) -> str:
     return f"It holds {root.size / GIB:.1f} GB beside its image and /data; its system disk has {root.limit // GIB} GB."

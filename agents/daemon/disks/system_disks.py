@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon.disks import ext4
-from agents.daemon.disks.loop_disks import DiskMissing, DiskTrouble, LoopDisks, format_image, run_tool
+from agents.daemon.disks.loop_disks import DiskCommandFailed, DiskMissing, LoopDisks, format_image, run_tool
 from agents.daemon.lib.atomic_files import sync_folder
 from agents.daemon.lib.sizes import GIB, MIB
 
 LAYER: Final = ("diff", "work")
-CARD: Final = ("link", "lower")
-NAMES: Final = ("hostname", "resolv.conf", "hosts")
+LINK_FILES: Final = ("link", "lower")
+NETWORK_FILES: Final = ("hostname", "resolv.conf", "hosts")
 COPY_TIMEOUT: Final = 3600.0
-SPARE_ROOM: Final = 256 * MIB  # added to the size of a layer that already holds more than its disk should
-NAMES_SIZE: Final = "size=1m,nr_inodes=8,mode=0711"
+EXTRA_ROOM: Final = 256 * MIB  # added to the size of a layer that already holds more than its disk should
+NETWORK_FILES_SIZE: Final = "size=1m,nr_inodes=8,mode=0711"
 GONE: Final = "The instance's root file system is gone from the host."
 HELD: Final = "Something on the host still has the system disk mounted."
 
@@ -71,36 +71,36 @@ class SystemDisks:
 
         Raises:
             DiskFull: The host has no room for it.
-            DiskTrouble: A tool failed, or the disk is not the layer's.
+            DiskCommandFailed: A tool failed, or the disk is not the layer's.
         """
         with self._locks[layer.instance]:
             if not os.path.ismount(layer.folder):
-                self._lay(layer)
+                self._mount_layer(layer)
             for target, source in layer.volumes:
-                self._carry_volume(layer, target, source)
+                self._mount_volume(layer, target, source)
 
     def detach(self, layer: Layer) -> None:
         """Unmount the disk, since the engine is about to remove the container."""
         with self._locks[layer.instance]:
-            for name in reversed(NAMES):
+            for name in reversed(NETWORK_FILES):
                 _unmount(layer.names / name)
             image = self._image(layer.instance, layer.root)
             if image is not None and os.path.ismount(layer.folder):
                 _release(image)
 
-    def confine_names(self, layer: Layer) -> None:
+    def limit_network_files(self, layer: Layer) -> None:
         """Move the files that the engine binds into the container, writable, from its disk to a small tmpfs.
 
         The engine writes them again at each start, so a reboot loses nothing.
         """
         with self._locks[layer.instance]:
-            if os.path.ismount(layer.names / NAMES[-1]):
+            if os.path.ismount(layer.names / NETWORK_FILES[-1]):
                 return
             place = self._staging / layer.container
             place.mkdir(mode=0o700, exist_ok=True)
             _unmount(place)
-            run_tool("mount", "-t", "tmpfs", "-o", NAMES_SIZE, "tmpfs", str(place))
-            for name in NAMES:
+            run_tool("mount", "-t", "tmpfs", "-o", NETWORK_FILES_SIZE, "tmpfs", str(place))
+            for name in NETWORK_FILES:
                 (place / name).touch(mode=0o644)
                 _unmount(layer.names / name)
                 (layer.names / name).touch(mode=0o644)
@@ -145,15 +145,15 @@ class SystemDisks:
             _release(spare)
             spare.unlink()
 
-    def _lay(self, layer: Layer) -> None:
+    def _mount_layer(self, layer: Layer) -> None:
         image = self._image(layer.instance, layer.root) or self._make(layer)
         if image.name.split(".")[2] != layer.base:
-            raise DiskTrouble("The root file system on this host stands on another image.")
+            raise DiskCommandFailed("The root file system on this host stands on another image.")
         if ext4.label_in(image) not in ("", ext4.label_of(_key(layer))):  # "": from before disks had labels
             raise DiskMissing(GONE)
         _release(image)
         with self._staged(image) as place:
-            for name in CARD:
+            for name in LINK_FILES:
                 shutil.copy2(layer.folder / name, place / name)
             for name in LAYER:
                 shutil.rmtree(layer.folder / name, ignore_errors=True)
@@ -168,7 +168,7 @@ class SystemDisks:
             raise DiskMissing(GONE)
         final = self._images / f"{layer.instance}.{layer.root}.{layer.base}.ext4"
         spare = final.with_suffix(".new")
-        size = max(layer.size_gb * GIB, _used(layer.folder / "diff") * 11 // 10 + SPARE_ROOM)
+        size = max(layer.size_gb * GIB, _used(layer.folder / "diff") * 11 // 10 + EXTRA_ROOM)
         try:
             self._disks.allocate(spare, size)
             format_image(spare, ext4.label_of(_key(layer)))
@@ -185,7 +185,7 @@ class SystemDisks:
         sync_folder(self._images)
         return final
 
-    def _carry_volume(self, layer: Layer, target: str, source: Path) -> None:
+    def _mount_volume(self, layer: Layer, target: str, source: Path) -> None:
         if os.path.ismount(source):
             return
         kept = layer.folder / "volumes" / sha256(target.encode()).hexdigest()[:16]
@@ -238,12 +238,12 @@ def _release(image: Path) -> None:
     """Unmount the image everywhere, and wait until it is complete.
 
     Raises:
-        DiskTrouble: Something still has it mounted.
+        DiskCommandFailed: Something still has it mounted.
     """
     for place in mounted_at(image):
         run_tool("umount", place)
     if not ext4.wait_until_detached(image):
-        raise DiskTrouble(HELD)
+        raise DiskCommandFailed(HELD)
 
 
 def _unmount(place: Path) -> None:

@@ -116,7 +116,7 @@ def use_of(mount: Path, image: Path) -> DiskUse:
         total_mb=state.f_blocks * state.f_frsize // MIB,
         inodes_used=state.f_files - state.f_ffree,
         inodes_total=state.f_files,
-        trouble=ext4.trouble_of(mount, image),
+        trouble=ext4.fault_of(mount, image),
     )
 
 

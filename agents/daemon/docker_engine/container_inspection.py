@@ -13,7 +13,7 @@ from agents.daemon.docker_engine.container_spec import (
     bridge_name,
     network_name,
 )
-from agents.daemon.docker_engine.reachability import Door, Way
+from agents.daemon.docker_engine.reachability import ContainerRoute, PublishedPort
 from agents.daemon.engine.interface import Container, Status
 
 _STATUS: Final[dict[str, Status]] = {
@@ -41,7 +41,7 @@ def is_attached(state: dict[str, Any], instance: str, networks: list[str]) -> bo
     return bool(own["EndpointID"]) if state["State"]["Running"] else own["NetworkID"] in ("", *networks)
 
 
-def way_to(state: dict[str, Any]) -> Way | None:
+def route_to(state: dict[str, Any]) -> ContainerRoute | None:
     """Return how a running container is reached; None if it does not run or has no address."""
     instance = state["Config"]["Labels"][INSTANCE_LABEL]
     network = (state["NetworkSettings"]["Networks"] or {}).get(network_name(instance)) or {}
@@ -49,12 +49,12 @@ def way_to(state: dict[str, Any]) -> Way | None:
         return None
     published = (state["NetworkSettings"]["Ports"] or {}).items()
     doors = [
-        Door(place["HostIp"], int(place["HostPort"]), int(inside.partition("/")[0]))
+        PublishedPort(place["HostIp"], int(place["HostPort"]), int(inside.partition("/")[0]))
         for inside, places in published
         for place in places or ()
         if inside.endswith("/tcp")
     ]
-    return Way(state["Id"], bridge_name(instance), network["IPAddress"], network["Gateway"], tuple(doors))
+    return ContainerRoute(state["Id"], bridge_name(instance), network["IPAddress"], network["Gateway"], tuple(doors))
 
 
 def container_of(state: dict[str, Any], *, cut: str = "", mend_due: bool = False) -> Container:

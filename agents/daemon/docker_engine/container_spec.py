@@ -18,7 +18,7 @@ from agents.protocol.messages import DesiredInstance
 
 INSTANCE_LABEL = "berth.instance"
 HOST_LABEL = "berth.host"
-NO_HOST = "none"  # host of a root that is being transferred: it belongs to whichever host receives it
+UNASSIGNED_HOST = "none"  # host of a root that is being transferred: it belongs to whichever host receives it
 FENCE_LABEL = "berth.fence"
 SPEC_LABEL = "berth.spec"
 GPUS_LABEL = "berth.gpus"
@@ -27,7 +27,7 @@ SYSTEM_DISK_LABEL = "berth.system_disk_gb"
 OFFICIAL_LABEL = "berth.official"
 SYNC_LABEL = "berth.sync"
 SYNC_HOST_LABEL = "berth.sync-host"
-PARCEL_LABEL = "berth.parcel"  # an image that a killed agent packed before loses its name when it is packed again
+TRANSFER_LABEL = "berth.parcel"  # an image that a killed agent packed before loses its name when it is packed again
 # Set on every container, so that it inherits none of them from its image, whose labels are its author's.
 OWN_LABELS = (
     INSTANCE_LABEL,
@@ -40,10 +40,10 @@ OWN_LABELS = (
     OFFICIAL_LABEL,
     SYNC_LABEL,
     SYNC_HOST_LABEL,
-    PARCEL_LABEL,
+    TRANSFER_LABEL,
 )
 ROOT_REPOSITORY = "berth-root"
-PARCELS = "berth-parcel"
+TRANSFER_REPOSITORY = "berth-parcel"
 ROOT_MESSAGE = "berth: a root on its way"  # distinguishes the layer of a transferred root from those of its image
 BRIDGE_PREFIX = "berth"
 
@@ -101,7 +101,7 @@ def root_repository(instance: str) -> str:
 
 def is_own_name(image: str) -> bool:
     """Return whether only the agent gives such a name: to saved roots, and to roots in transfer."""
-    return image.startswith((f"{ROOT_REPOSITORY}/", f"{PARCELS}:", f"{PARCELS}@"))
+    return image.startswith((f"{ROOT_REPOSITORY}/", f"{TRANSFER_REPOSITORY}:", f"{TRANSFER_REPOSITORY}@"))
 
 
 def is_made_here(image: Mapping[str, Any]) -> bool:
@@ -170,10 +170,10 @@ def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]
     desired = order.desired
     return {
         **_resources(desired, options),
-        **_walls(options),
+        **_isolation(options),
         "NetworkMode": network_name(desired.id),
         "PortBindings": {
-            f"{inside}/tcp": [{"HostIp": place, "HostPort": str(outside)} for place in _places(options.listen)]
+            f"{inside}/tcp": [{"HostIp": place, "HostPort": str(outside)} for place in _listen_addresses(options.listen)]
             for inside, outside in (published_ports(desired) if options.publish else [])
         },
         "PublishAllPorts": False,
@@ -186,7 +186,7 @@ def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]
     }
 
 
-def _places(listen: str) -> tuple[str, ...]:
+def _listen_addresses(listen: str) -> tuple[str, ...]:
     """Return the addresses to publish on; the engine takes `::` as IPv6 alone."""
     return ("0.0.0.0", "::") if listen == "::" else (listen,)  # noqa: S104
 
@@ -236,7 +236,7 @@ def _resources(desired: DesiredInstance, options: EngineOptions) -> dict[str, An
     }
 
 
-def _walls(options: EngineOptions) -> dict[str, Any]:
+def _isolation(options: EngineOptions) -> dict[str, Any]:
     security = ["no-new-privileges:true"]
     if options.seccomp:
         security.append(f"seccomp={options.seccomp}")

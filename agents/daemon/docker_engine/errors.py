@@ -15,7 +15,7 @@ READ_TIMEOUT: Final = 5.0
 
 
 @contextmanager
-def engine_answers() -> Iterator[None]:
+def convert_engine_errors() -> Iterator[None]:
     """Convert errors of the Docker client in the block.
 
     Raises:
@@ -32,7 +32,7 @@ def engine_answers() -> Iterator[None]:
         raise EngineSilent(str(error)) from error
 
 
-def engine_place() -> dict[str, Any]:
+def engine_address() -> dict[str, Any]:
     """Return the engine's address from the environment, as arguments for the client."""
     return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
 
@@ -45,5 +45,5 @@ def open_engine(timeout: float = READ_TIMEOUT) -> Iterator[Any]:
         EngineRefused: The engine answered with an error.
         EngineSilent: It did not answer.
     """
-    with engine_answers(), closing(docker.APIClient(version="auto", timeout=timeout, **engine_place())) as client:
+    with convert_engine_errors(), closing(docker.APIClient(version="auto", timeout=timeout, **engine_address())) as client:
         yield client

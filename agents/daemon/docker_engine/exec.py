@@ -87,14 +87,14 @@ class DockerExec:
     def terminal(self, instance: str, session: str, size: tuple[int, int]) -> "DockerTerminal":
         container = self._running(instance)
         env = {"TERM": "xterm-256color", "COLORTERM": "truecolor", SESSION_ENV: session}
-        terminal = self._show(container.id, ["/bin/sh", "-c", SHELL], env)
+        terminal = self._start_terminal(container.id, ["/bin/sh", "-c", SHELL], env)
         terminal.resize(*size)
         return terminal
 
     def screen(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "DockerTerminal":
-        return self._show(self._running(instance).id, words, env)
+        return self._start_terminal(self._running(instance).id, words, env)
 
-    def _show(self, container: str, words: Sequence[str], env: Mapping[str, str]) -> "DockerTerminal":
+    def _start_terminal(self, container: str, words: Sequence[str], env: Mapping[str, str]) -> "DockerTerminal":
         with self._answers():
             made = self._client.exec_create(container, list(words), stdin=True, tty=True, user="0", environment=dict(env))
         connection, first = self._start(str(made["Id"]))

@@ -69,7 +69,7 @@ class Firewall:
         wanted = [rules(resolvers), rules(resolvers, rate=False)]
         if self._chain(FORWARD_CHAIN) + self._chain(INPUT_CHAIN) not in wanted and not any(map(self._load, wanted)):
             return False
-        return all(self._lead(chain, rule) for chain, rule in jumps()) and self.gates.assert_all()
+        return all(self._ensure_jump(chain, rule) for chain, rule in jumps()) and self.gates.assert_all()
 
     def rules_now(self) -> Rules:
         """Return all packet rules of this machine, and what else decides where connections go."""
@@ -110,7 +110,7 @@ class Firewall:
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=TIMEOUT, check=False)  # noqa: S603
         return done.returncode == 0
 
-    def _lead(self, chain: str, rule: str) -> bool:
+    def _ensure_jump(self, chain: str, rule: str) -> bool:
         if self._call("-C", chain, *rule.split()).returncode == 0:
             return True
         return self._call("-I", chain, "1", *rule.split()).returncode == 0

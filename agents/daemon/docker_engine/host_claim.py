@@ -13,7 +13,7 @@ from typing import Any, Final
 from agents.daemon.docker_engine.container_spec import HOST_LABEL
 from agents.daemon.docker_engine.errors import open_engine
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
-from agents.daemon.lib.state_folder import Place
+from agents.daemon.lib.state_folder import FolderLocation
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def claim_name(host_id: str) -> str:
     return f"berth-host-{host_id}"
 
 
-def claim_engine(host_id: str, place: Place) -> None:
+def claim_engine(host_id: str, place: FolderLocation) -> None:
     """Claim the engine for the agent of this folder; a repeated call is cheap.
 
     Raises:
@@ -53,24 +53,24 @@ def claim_engine(host_id: str, place: Place) -> None:
 def claimed_by(host_id: str) -> str:
     """Return the folder whose agent holds the claim on the engine; empty for none."""
     with open_engine() as client:
-        found = _found(client, host_id)
+        found = _claimed_containers(client, host_id)
     return str((found[0]["Labels"] or {}).get(PLACE_LABEL, "")) if found else ""
 
 
-def take_over(host_id: str, place: Place) -> None:
+def take_over(host_id: str, place: FolderLocation) -> None:
     """Move the claim to this folder; the agent of the other one notices it and ends."""
     with open_engine() as client:
-        _drop(client, host_id)
+        _remove(client, host_id)
         client.create_volume(claim_name(host_id), labels=_labels(host_id, place))
 
 
-def drop_claim(host_id: str) -> None:
+def remove_claim(host_id: str) -> None:
     """Remove the claim."""
     with open_engine() as client:
-        _drop(client, host_id)
+        _remove(client, host_id)
 
 
-def watch_claim(host_id: str, place: Place, lost: Callable[[HostTaken], None], stopped: threading.Event) -> None:
+def watch_claim(host_id: str, place: FolderLocation, lost: Callable[[HostTaken], None], stopped: threading.Event) -> None:
     """Check the claim periodically until it is lost or `stopped`; a pruned claim is made again."""
     while not stopped.wait(LOOK_EVERY_S):
         try:
@@ -82,16 +82,16 @@ def watch_claim(host_id: str, place: Place, lost: Callable[[HostTaken], None], s
             logger.debug("the claim was not looked at: %s", error)
 
 
-def _labels(host_id: str, place: Place) -> dict[str, str]:
+def _labels(host_id: str, place: FolderLocation) -> dict[str, str]:
     return {HOST_LABEL: host_id, FOLDER_LABEL: place.token, PLACE_LABEL: place.path}
 
 
-def _drop(client: Any, host_id: str) -> None:
-    for item in _found(client, host_id):
+def _remove(client: Any, host_id: str) -> None:
+    for item in _claimed_containers(client, host_id):
         client.remove_volume(item["Name"])
 
 
-def _found(client: Any, host_id: str) -> list[dict[str, Any]]:
+def _claimed_containers(client: Any, host_id: str) -> list[dict[str, Any]]:
     """Return the claim's volume in a list, or an empty list: the engine also matches parts of names."""
     listed = client.volumes(filters={"name": claim_name(host_id)})["Volumes"] or []
     return [item for item in listed if item["Name"] == claim_name(host_id)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from agents.daemon.docker_engine.container_spec import INSTANCE_LABEL
-from agents.daemon.lib.chunk_manifest import Part
+from agents.daemon.lib.chunk_manifest import ContentRange
 from agents.daemon.lib.errors import Failed
 
 TOO_LARGE: Final = "What arrives is larger than an image and a system disk can be."
@@ -58,7 +58,7 @@ def chains_of(digests: Iterable[str]) -> list[str]:
     return chains
 
 
-def parts_of(path: Path) -> tuple[Part, ...]:
+def parts_of(path: Path) -> tuple[ContentRange, ...]:
     """Return where each layer of an image lies in its archive file.
 
     It is empty for a file that is not understood, which is then sent whole.
@@ -68,7 +68,7 @@ def parts_of(path: Path) -> tuple[Part, ...]:
             layers = [(chain, archive.getmember(name)) for chain, _digest, name in _layers(archive)]
     except (Failed, tarfile.TarError, AttributeError, KeyError, TypeError, ValueError):
         return ()
-    return tuple(Part(chain, member.offset_data, member.size) for chain, member in layers if member.isreg())
+    return tuple(ContentRange(chain, member.offset_data, member.size) for chain, member in layers if member.isreg())
 
 
 def check_archive(path: Path, target: str, most: int, held: Collection[str]) -> CheckedRoot:

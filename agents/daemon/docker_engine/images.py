@@ -6,8 +6,8 @@ from typing import Any
 
 from agents.daemon.docker_engine import storage_driver
 from agents.daemon.docker_engine.container_spec import ROOT_MESSAGE, disk_limit_gb
-from agents.daemon.docker_engine.errors import engine_answers
-from agents.daemon.engine.interface import EngineRefused, ImageFacts, Pull
+from agents.daemon.docker_engine.errors import convert_engine_errors
+from agents.daemon.engine.interface import EngineRefused, ImageFacts, ImageRequest
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import GIB, HEADROOM
 
@@ -27,7 +27,7 @@ class DockerImages:
 
     def has_image(self, reference: str) -> bool:
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 self._reader.inspect_image(reference)
         except EngineRefused as error:
             if error.missing:
@@ -35,8 +35,8 @@ class DockerImages:
             raise
         return True
 
-    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
-        with engine_answers(), closing(self._client(CHANGE_TIMEOUT)) as client:
+    def pull_image(self, pull: ImageRequest, cancelled: threading.Event) -> None:
+        with convert_engine_errors(), closing(self._client(CHANGE_TIMEOUT)) as client:
             storage_driver.pull(client, pull, cancelled)
 
     def image_room(self) -> int:
@@ -47,18 +47,18 @@ class DockerImages:
 
     def _images_folder(self) -> str:
         if not self._images_at:
-            with engine_answers():
+            with convert_engine_errors():
                 self._images_at = str(self._reader.info()["DockerRootDir"])
         return self._images_at
 
     def image_facts(self, reference: str) -> ImageFacts:
-        with engine_answers():
+        with convert_engine_errors():
             return storage_driver.facts_of(self._reader.inspect_image(reference), str(self._reader.version()["Arch"]))
 
     def save_image(self, container: str, reference: str) -> ImageFacts:
         if not self.has_image(reference):  # an image that exists was saved completely
             self.check_copy(container)
-            with engine_answers():
+            with convert_engine_errors():
                 storage_driver.save(self._changer, container, reference)
         return self.image_facts(reference)
 
@@ -72,7 +72,7 @@ class DockerImages:
         Raises:
             Failed: The layer is too large, or the host has no room.
         """
-        with engine_answers():
+        with convert_engine_errors():
             [listed] = self._changer.containers(all=True, size=True, filters={"id": container})
             layers = self._changer.history(listed["ImageID"])
         written = int(listed.get("SizeRw") or 0)
@@ -85,16 +85,16 @@ class DockerImages:
 
     def tag_image(self, reference: str, name: str) -> None:
         repository, tag = storage_driver.split_reference(name)
-        with engine_answers():
+        with convert_engine_errors():
             self._changer.tag(reference, repository, tag)
 
-    def push_image(self, push: Pull, cancelled: threading.Event) -> str:
-        with engine_answers(), closing(self._client(CHANGE_TIMEOUT)) as client:
+    def push_image(self, push: ImageRequest, cancelled: threading.Event) -> str:
+        with convert_engine_errors(), closing(self._client(CHANGE_TIMEOUT)) as client:
             return storage_driver.push(client, push, cancelled)
 
     def evict_image(self, reference: str) -> bool:
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.remove_image(reference, force=False)
         except EngineRefused as error:
             if error.conflict:
@@ -105,7 +105,7 @@ class DockerImages:
 
     def drop_image(self, reference: str) -> None:
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.remove_image(reference, force=True)
         except EngineRefused as error:
             if not error.missing:

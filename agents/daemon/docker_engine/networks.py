@@ -6,20 +6,27 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from agents.daemon.docker_engine.container_inspection import is_attached, way_to
+from agents.daemon.docker_engine.container_inspection import is_attached, route_to
 from agents.daemon.docker_engine.container_spec import (
     HOST_LABEL,
-    NO_HOST,
+    UNASSIGNED_HOST,
     EngineOptions,
     bridge_name,
     network_name,
     network_options,
 )
-from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.firewall import Firewall
 from agents.daemon.docker_engine.images import DockerImages
-from agents.daemon.docker_engine.reachability import NET, Door, Way, is_closed, shares_network_with, trouble_on
-from agents.daemon.docker_engine.reachability_watch import PathWatch
+from agents.daemon.docker_engine.reachability import (
+    NET,
+    ContainerRoute,
+    PublishedPort,
+    is_closed,
+    route_fault,
+    shares_network_with,
+)
+from agents.daemon.docker_engine.reachability_watch import ReachabilityWatch
 from agents.daemon.engine.interface import EngineRefused
 
 SUBNET_TRIES: Final = 64
@@ -35,7 +42,7 @@ class DockerNetworks(DockerImages):
         self._firewall = firewall
         self._place = place
         self._network_lock = threading.Lock()
-        self.paths = PathWatch(self._find_cut)
+        self.paths = ReachabilityWatch(self._find_unreachable)
 
     def make_network(self, instance: str) -> None:
         for attempt in range(SUBNET_TRIES):
@@ -44,7 +51,7 @@ class DockerNetworks(DockerImages):
                 if self._networks(instance):
                     return
                 try:
-                    with engine_answers():
+                    with convert_engine_errors():
                         self._changer.create_network(**network_options(instance, self._options, attempt))
                     return
                 except EngineRefused as error:
@@ -60,36 +67,36 @@ class DockerNetworks(DockerImages):
         The engine remembers a stopped container's network by id: another one of the same name does not count.
         """
         if self.paths.is_ours_to_mend(container) or self._has_lost_bridge(instance):
-            self._plug_in_again(container, instance)
+            self._recreate_network(container, instance)
             return
         self.make_network(instance)
         state = self._inspect(container)
         if state is None or is_attached(state, instance, self._networks(instance)):
             return
-        with engine_answers():
+        with convert_engine_errors():
             self._changer.connect_container_to_network(container, network_name(instance))
 
-    def _plug_in_again(self, container: str, instance: str) -> None:
+    def _recreate_network(self, container: str, instance: str) -> None:
         """Recreate the instance's network with everything that the engine sets up for it.
 
         The address stays the same if possible, so that open connections survive.
         """
-        self.paths.note_attempt(container)
+        self.paths.record_attempt(container)
         state = self._inspect(container)
-        way = way_to(state) if state is not None else None
-        with suppress(EngineRefused), engine_answers():
+        way = route_to(state) if state is not None else None
+        with suppress(EngineRefused), convert_engine_errors():
             self._changer.disconnect_container_from_network(container, network_name(instance), force=True)
         for network in self._networks(instance):
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.remove_network(network)
         self.make_network(instance)
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.connect_container_to_network(
                     container, network_name(instance), ipv4_address=way.address if way else None
                 )
         except EngineRefused:
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.connect_container_to_network(container, network_name(instance))
         self.paths.look()
 
@@ -100,27 +107,27 @@ class DockerNetworks(DockerImages):
         return not (NET / bridge_name(instance)).exists()
 
     def _states(self, labels: list[str]) -> Iterator[dict[str, Any]]:
-        with engine_answers():
+        with convert_engine_errors():
             listed = self._reader.containers(all=True, filters={"label": labels})
         found = (self._inspect(item["Id"]) for item in listed)
         return (state for state in found if state is not None)
 
-    def _find_cut(self) -> dict[str, str]:
+    def _find_unreachable(self) -> dict[str, str]:
         """Return the running containers that cannot be reached from outside, with the reasons."""
         if not shares_network_with(self._place):
             return {}
-        ways = list(filter(None, map(way_to, self._states([f"{HOST_LABEL}={self._options.host_id}"]))))
+        ways = list(filter(None, map(route_to, self._states([f"{HOST_LABEL}={self._options.host_id}"]))))
         if not ways:
             return {}
         rules = self._firewall.rules_now()
-        found = {way.container: trouble_on(way, rules, self._is_closed) for way in ways}
+        found = {way.container: route_fault(way, rules, self._is_closed) for way in ways}
         return {container: why for container, why in found.items() if why}
 
-    def _is_closed(self, way: Way, door: Door) -> bool:
-        return not self._firewall.gates.is_shut(door.host_port) and is_closed(way, door)
+    def _is_closed(self, way: ContainerRoute, door: PublishedPort) -> bool:
+        return not self._firewall.gates.is_restricted(door.host_port) and is_closed(way, door)
 
     def _networks(self, instance: str) -> list[str]:
-        with engine_answers():
+        with convert_engine_errors():
             listed = self._reader.networks(names=[network_name(instance)])
         same = [item for item in listed if item["Name"] == network_name(instance)]  # the engine also matches parts of names
         return [item["Id"] for item in same if self._is_own(item["Labels"])]
@@ -131,11 +138,11 @@ class DockerNetworks(DockerImages):
         Another host on this engine may know the same instance, as after a copy of the market's database: what has
         its label is left alone. What has no such label came by a transfer, or from an agent that did not set it.
         """
-        return (labels or {}).get(HOST_LABEL) in (None, "", NO_HOST, self._options.host_id)
+        return (labels or {}).get(HOST_LABEL) in (None, "", UNASSIGNED_HOST, self._options.host_id)
 
     def _inspect(self, container: str) -> dict[str, Any] | None:
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 state: dict[str, Any] = self._reader.inspect_container(container)
         except EngineRefused as error:
             if error.missing:

@@ -40,7 +40,7 @@ NOT_OURS_TO_MEND: Final = frozenset({DROPPED, PROXY_STOPPED})
 
 
 @dataclass(frozen=True)
-class Door:
+class PublishedPort:
     """Published port: connections to `host_port` at `host_ip` lead to `port` of the container."""
 
     host_ip: str
@@ -49,14 +49,14 @@ class Door:
 
 
 @dataclass(frozen=True)
-class Way:
+class ContainerRoute:
     """Addresses and interfaces by which a running container is reached."""
 
     container: str
     bridge: str
     address: str
     gateway: str
-    doors: tuple[Door, ...]
+    doors: tuple[PublishedPort, ...]
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,17 @@ class Rules:
     outside: frozenset[str] = frozenset()
 
 
-def trouble_on(way: Way, rules: Rules, closed: Callable[[Way, Door], bool], net: Path = NET) -> str:
+def route_fault(
+    way: ContainerRoute, rules: Rules, closed: Callable[[ContainerRoute, PublishedPort], bool], net: Path = NET
+) -> str:
     """Return what blocks connections, as a sentence for the renter; "" if nothing does.
 
     `closed` is called for a published port that neither a rule nor a program forwards.
     """
-    return _link_trouble(way, net) or next(filter(None, (_door_trouble(way, door, rules, closed) for door in way.doors)), "")
+    return _link_fault(way, net) or next(filter(None, (_port_fault(way, door, rules, closed) for door in way.doors)), "")
 
 
-def _link_trouble(way: Way, net: Path) -> str:
+def _link_fault(way: ContainerRoute, net: Path) -> str:
     bridge = net / way.bridge
     try:
         if not int((bridge / "flags").read_text(), 16) & _UP:
@@ -113,7 +115,9 @@ def _source_towards(address: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def _door_trouble(way: Way, door: Door, rules: Rules, closed: Callable[[Way, Door], bool]) -> str:
+def _port_fault(
+    way: ContainerRoute, door: PublishedPort, rules: Rules, closed: Callable[[ContainerRoute, PublishedPort], bool]
+) -> str:
     """Return what blocks connections to one published port; "" if nothing does.
 
     Translated packets are forwarded, past any program. Those that are not translated, such as all of loopback and
@@ -133,7 +137,7 @@ def _door_trouble(way: Way, door: Door, rules: Rules, closed: Callable[[Way, Doo
     return NOT_PUBLISHED
 
 
-def _is_forwarded(way: Way, door: Door, rules: Rules) -> bool:
+def _is_forwarded(way: ContainerRoute, door: PublishedPort, rules: Rules) -> bool:
     if not rules.forwarding:
         return False
     if "-P FORWARD ACCEPT" in rules.filter or "-A FORWARD -j ACCEPT" in rules.filter:
@@ -145,7 +149,7 @@ def _is_forwarded(way: Way, door: Door, rules: Rules) -> bool:
     )
 
 
-def is_closed(way: Way, door: Door) -> bool:
+def is_closed(way: ContainerRoute, door: PublishedPort) -> bool:
     """Return whether the published port refuses while the container's own port accepts.
 
     Both are tried several times, in an order that nobody inside can foresee. If nothing inside listens, nothing can

@@ -12,15 +12,15 @@ from agents.daemon.engine.interface import EngineRefused, EngineSilent
 logger = logging.getLogger(__name__)
 
 EVERY: Final = 20.0
-WHILE_CUT: Final = 5.0  # until it is repaired, by the agent or by somebody on the host
+WHILE_UNREACHABLE: Final = 5.0  # until it is repaired, by the agent or by somebody on the host
 AGAIN: Final = 1.0  # until a finding is confirmed: a container that is just being attached looks the same
-MEND_FIRST: Final = 30.0  # seconds after a failed repair; the delay doubles with each further one
-MEND_LONGEST: Final = 600.0
+FIRST_REPAIR_DELAY: Final = 30.0  # seconds after a failed repair; the delay doubles with each further one
+LONGEST_REPAIR_DELAY: Final = 600.0
 
 Find = Callable[[], Mapping[str, str]]  # returns the containers that cannot be reached, with the reasons
 
 
-class PathWatch:
+class ReachabilityWatch:
     """Keeps findings that were made twice in a row, until they are no longer made."""
 
     def __init__(self, find: Find, clock: Callable[[], float] = time.monotonic) -> None:
@@ -54,9 +54,9 @@ class PathWatch:
                 if container not in before:
                     logger.warning("%s cannot be reached from outside: %s", container[:12], why)
             unconfirmed = found.keys() - self._cut.keys()
-            return before != self._cut, AGAIN if unconfirmed else WHILE_CUT if found else EVERY
+            return before != self._cut, AGAIN if unconfirmed else WHILE_UNREACHABLE if found else EVERY
 
-    def why_cut(self, container: str) -> str:
+    def unreachable_reason(self, container: str) -> str:
         """Return why the container cannot be reached; "" if it can."""
         return self._cut.get(container, "")
 
@@ -64,12 +64,12 @@ class PathWatch:
         """Return whether a new network may repair what cuts the container off."""
         return self._cut.get(container, "") not in {"", *NOT_OURS_TO_MEND}
 
-    def is_mend_due(self, container: str) -> bool:
+    def is_repair_due(self, container: str) -> bool:
         """Return whether to repair the network now; each attempt interrupts it for a moment."""
         return self.is_ours_to_mend(container) and self._attempts.get(container, (0, 0.0))[1] <= self._clock()
 
-    def note_attempt(self, container: str) -> None:
+    def record_attempt(self, container: str) -> None:
         with self._lock:
             tries = self._attempts.get(container, (0, 0.0))[0]
-            delay = min(MEND_LONGEST, MEND_FIRST * 2**tries)
+            delay = min(LONGEST_REPAIR_DELAY, FIRST_REPAIR_DELAY * 2**tries)
             self._attempts[container] = tries + 1, self._clock() + delay

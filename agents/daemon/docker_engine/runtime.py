@@ -24,7 +24,7 @@ from agents.daemon.docker_engine.container_spec import (
     is_made_here,
     root_repository,
 )
-from agents.daemon.docker_engine.errors import READ_TIMEOUT, engine_answers, engine_place
+from agents.daemon.docker_engine.errors import READ_TIMEOUT, convert_engine_errors, engine_address
 from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, WARN_SCRIPT, DockerExec
 from agents.daemon.docker_engine.exit_events import who_ended
 from agents.daemon.docker_engine.firewall import Firewall
@@ -46,11 +46,11 @@ class DockerRuntime(DockerNetworks):
     instant = False
 
     def __init__(self, options: EngineOptions, firewall: Firewall | None = None) -> None:
-        super().__init__(options, firewall or Firewall(), engine_place().get("base_url", DEFAULT_ENGINE))
+        super().__init__(options, firewall or Firewall(), engine_address().get("base_url", DEFAULT_ENGINE))
         self._ordered: set[str] = set()  # containers that this agent has stopped since it last started them
         self._events: Any = None
-        with engine_answers():
-            first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **engine_place())
+        with convert_engine_errors():
+            first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **engine_address())
             self._api = first.api_version
             self._version = str(first.version()["Version"])
         self._reader = first
@@ -64,12 +64,14 @@ class DockerRuntime(DockerNetworks):
         if instance is not None:
             labels.append(f"{INSTANCE_LABEL}={instance}")
         return [
-            container_of(state, cut=self.paths.why_cut(state["Id"]), mend_due=self.paths.is_mend_due(state["Id"]))
+            container_of(
+                state, cut=self.paths.unreachable_reason(state["Id"]), mend_due=self.paths.is_repair_due(state["Id"])
+            )
             for state in self._states(labels)
         ]
 
     def running_gpus(self) -> dict[str, str]:
-        with engine_answers():
+        with convert_engine_errors():
             listed = self._changer.containers(filters={"label": INSTANCE_LABEL})
         holders = {}
         for item in listed:
@@ -78,7 +80,7 @@ class DockerRuntime(DockerNetworks):
         return holders
 
     def official_images(self) -> list[str]:
-        with engine_answers():
+        with convert_engine_errors():
             listed = self._reader.images(filters={"label": f"{OFFICIAL_LABEL}=1"})
         tags = (tag for item in listed for tag in item["RepoTags"] or [])
         return sorted(tag for tag in tags if not tag.startswith(f"{ROOT_REPOSITORY}/") and tag != "<none>:<none>")
@@ -89,30 +91,30 @@ class DockerRuntime(DockerNetworks):
         return f"{root_repository(instance)}:{wanted}" if wanted in saved else None
 
     def save_root(self, container: str, instance: str, generation: int) -> str:
-        with engine_answers():
+        with convert_engine_errors():
             self._changer.commit(container, repository=root_repository(instance), tag=str(generation))
         return f"{root_repository(instance)}:{generation}"
 
-    def drop_roots(self, instance: str, before: int) -> None:
+    def remove_roots(self, instance: str, before: int) -> None:
         for tag in self._root_tags(instance):
             if tag < before:
                 self.drop_image(f"{root_repository(instance)}:{tag}")
 
     def create(self, order: ContainerOrder) -> str:
         name = container_name(order.desired.id, order.desired.generation)
-        with engine_answers():
+        with convert_engine_errors():
             made = self._changer.create_container_from_config(container_body(order, self._options), name)
         return str(made["Id"])
 
     def start(self, container: str) -> None:
         self._ordered.discard(container)
-        with engine_answers():
+        with convert_engine_errors():
             self._changer.start(container)
 
     def stop(self, container: str, grace_s: int) -> None:
         self._ordered.add(container)
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.stop(container, timeout=grace_s)
         except EngineRefused as error:
             if not error.missing:
@@ -124,7 +126,7 @@ class DockerRuntime(DockerNetworks):
         The notice is also in a file, and an image without a shell has nothing else.
         """
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 command = self._changer.exec_create(container, ["/bin/sh", "-c", WARN_SCRIPT], user="0")
                 self._changer.exec_start(command["Id"])
         except EngineRefused as error:
@@ -135,13 +137,13 @@ class DockerRuntime(DockerNetworks):
         state = self._inspect(container)
         if state is not None and state["Name"] == f"/{name}":
             return
-        with engine_answers():
+        with convert_engine_errors():
             self._changer.rename(container, name)
 
     def remove(self, container: str) -> None:
         self._ordered.add(container)
         try:
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.remove_container(container, force=True, v=True)
         except EngineRefused as error:
             if not error.missing:
@@ -151,7 +153,7 @@ class DockerRuntime(DockerNetworks):
     def clear(self, instance: str) -> None:
         self._firewall.gates.drop(bridge_name(instance))
         for network in self._networks(instance):
-            with engine_answers():
+            with convert_engine_errors():
                 self._changer.remove_network(network)
         # newest first, since each saved root is based on the one before it
         for image in sorted(self._root_tags(instance), reverse=True):
@@ -187,7 +189,7 @@ class DockerRuntime(DockerNetworks):
         return frozenset(promised) if inside is None else frozenset(promised) & probes.gpus_in_env(inside)
 
     def ssh_answers(self, host_port: int, container: str) -> bool:
-        if not self._options.publish or self._firewall.gates.is_shut(host_port):
+        if not self._options.publish or self._firewall.gates.is_restricted(host_port):
             state = self._inspect(container)
             return state is not None and probes.ssh_banner_inside(state["State"]["Pid"], state["Id"])
         listen = self._options.listen
@@ -199,7 +201,7 @@ class DockerRuntime(DockerNetworks):
 
     def who_ended(self, container: Container) -> EndedBy:
         """Return who ended a container that is seen as ended: the engine records an end before it shows it."""
-        with engine_answers():
+        with convert_engine_errors():
             told = list(self._reader.events(since="1", until=f"{time.time():.9f}", decode=True))
         return who_ended(told, container.id, ordered=container.id in self._ordered)
 
@@ -209,7 +211,7 @@ class DockerRuntime(DockerNetworks):
 
     def keeps_ssh_list(self) -> bool:
         """Return whether SSH allow lists hold: the rules are for IPv4, so not if ports are on IPv6 too."""
-        return ":" not in self._options.listen and self._firewall.gates.can_stand()
+        return ":" not in self._options.listen and self._firewall.gates.is_supported()
 
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
         for item in wanted:
@@ -221,8 +223,8 @@ class DockerRuntime(DockerNetworks):
         threading.Thread(target=self.paths.run, args=(changed, stopped), name="paths", daemon=True).start()
         while not stopped.is_set():
             try:
-                with engine_answers(), closing(self._client(None)) as client:
-                    self._follow_events(client, changed)
+                with convert_engine_errors(), closing(self._client(None)) as client:
+                    self._watch_events(client, changed)
             except (EngineSilent, EngineRefused) as error:
                 if not stopped.is_set():
                     logger.warning("the engine's events broke off: %s", error)
@@ -231,8 +233,8 @@ class DockerRuntime(DockerNetworks):
 
     def doorway(self) -> DockerExec:
         """Return the exec interface to its containers, with its own connection to the engine."""
-        place = engine_place().get("base_url", DEFAULT_ENGINE)
-        return DockerExec(self._client(CHANGE_TIMEOUT), self.containers, engine_answers, place)
+        place = engine_address().get("base_url", DEFAULT_ENGINE)
+        return DockerExec(self._client(CHANGE_TIMEOUT), self.containers, convert_engine_errors, place)
 
     def close(self) -> None:
         """Close the clients, after `stopped` was set, and the event stream, which would never end by itself."""
@@ -241,7 +243,7 @@ class DockerRuntime(DockerNetworks):
         self._reader.close()
         self._changer.close()
 
-    def _follow_events(self, client: Any, changed: Callable[[], None]) -> None:
+    def _watch_events(self, client: Any, changed: Callable[[], None]) -> None:
         label = f"{HOST_LABEL}={self._options.host_id}"
         filters = {"type": "container", "label": label, "event": ["die", "start", "destroy"]}
         self._events = client.events(filters=filters, decode=True)
@@ -258,10 +260,10 @@ class DockerRuntime(DockerNetworks):
         return self._client(CHANGE_TIMEOUT)
 
     def _client(self, timeout: float | None) -> Any:
-        return docker.APIClient(version=self._api, timeout=timeout, **engine_place())
+        return docker.APIClient(version=self._api, timeout=timeout, **engine_address())
 
     def _root_tags(self, instance: str) -> list[int]:
-        with engine_answers():
+        with convert_engine_errors():
             listed = self._reader.images(name=root_repository(instance))
         own = [item for item in listed if self._is_own(item["Labels"])]
         return [int(tag.rpartition(":")[2]) for item in own for tag in item["RepoTags"] or []]
@@ -271,7 +273,7 @@ class DockerRuntime(DockerNetworks):
 
         One without a name that another instance uses is not ours: an image has the labels that its author gave it.
         """
-        with engine_answers():
+        with convert_engine_errors():
             labelled = self._reader.images(filters={"label": f"{INSTANCE_LABEL}={instance}"}, all=False)
             own = [item["Id"] for item in labelled if self._is_own(item["Labels"]) and is_made_here(item)]
             used = {item["ImageID"] for item in self._reader.containers(all=True)} if own else set()

@@ -14,16 +14,16 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]  # runs iptables with t
 Load = Callable[[str], bool]  # runs iptables-restore with this text
 
 
-def gate_chain(bridge: str) -> str:
+def chain_name(bridge: str) -> str:
     return f"BERTH-{bridge.removeprefix('berth').upper()}"
 
 
-def gate_rules(bridge: str, networks: Sequence[str]) -> list[str]:
+def chain_rules(bridge: str, networks: Sequence[str]) -> list[str]:
     """Return the rules as `iptables -S` prints them.
 
     IPv6 networks are left out: there is no IPv6 inside, so they cannot match here. The relay applies them as well.
     """
-    chain = gate_chain(bridge)
+    chain = chain_name(bridge)
     known = [ipaddress.ip_network(text, strict=False) for text in networks]
     from_where = sorted({str(network) for network in known if isinstance(network, ipaddress.IPv4Network)})
     return [
@@ -32,7 +32,7 @@ def gate_rules(bridge: str, networks: Sequence[str]) -> list[str]:
     ]
 
 
-def gate_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
+def chain_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
     """Return (chain, rule) for each path to an instance's sshd, which is published at `port` of the host.
 
     The rules see every packet, not only the first: a client that is removed from the list is cut off at once.
@@ -42,7 +42,7 @@ def gate_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
     connection to the container is not filtered. What the host itself sends to its published port is translated on
     its way out, and is recognized by that: its interface is still the original one.
     """
-    gate = f"-j {gate_chain(bridge)}"
+    gate = f"-j {chain_name(bridge)}"
     return [
         (ENGINE_CHAIN, f"-o {bridge} -p tcp -m tcp --dport {SSH_PORT} {gate}"),
         ("INPUT", f"-p tcp -m tcp --dport {port} {gate}"),
@@ -51,7 +51,7 @@ def gate_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Gate:
+class AllowList:
     """Networks that may connect to the SSH published at this port of the host; none: everyone."""
 
     networks: tuple[str, ...]
@@ -64,11 +64,11 @@ class SshAllowList:
     def __init__(self, call: Call, load: Load) -> None:
         self._call = call
         self._load = load
-        self._wanted: dict[str, Gate] = {}
+        self._wanted: dict[str, AllowList] = {}
 
     def allow(self, bridge: str, networks: Sequence[str], port: int) -> bool:
         """Allow SSH from these networks alone, or from all if there are none; return whether this is in force."""
-        wanted = Gate(tuple(networks), port)
+        wanted = AllowList(tuple(networks), port)
         if self._wanted.get(bridge) == wanted:
             return True
         if not wanted.networks:
@@ -76,44 +76,44 @@ class SshAllowList:
             self._wanted[bridge] = wanted
             return True
         self._wanted[bridge] = wanted
-        return self._stands(bridge, wanted)
+        return self._ensure(bridge, wanted)
 
-    def is_shut(self, port: int) -> bool:
+    def is_restricted(self, port: int) -> bool:
         """Return whether the published port is restricted, so that the agent has to check SSH from inside."""
         return any(gate.port == port and gate.networks for gate in list(self._wanted.values()))
 
-    def can_stand(self) -> bool:
+    def is_supported(self) -> bool:
         """Return whether this host's firewall supports allow lists at all."""
         return all([self._call("-S", place).returncode == 0 for place in (ENGINE_CHAIN, "INPUT", "OUTPUT")])
 
     def drop(self, bridge: str) -> None:
         """Remove the allow list; does nothing if there is none."""
         self._wanted.pop(bridge, None)
-        chain = gate_chain(bridge)
+        chain = chain_name(bridge)
         if self._call("-S", chain).returncode != 0:
             return
         for place in (ENGINE_CHAIN, "INPUT", "OUTPUT"):
-            self._unlead(place, chain)
+            self._remove_jumps(place, chain)
         self._call("-F", chain)
         self._call("-X", chain)
 
     def assert_all(self) -> bool:
         """Restore all allow lists, in case someone has flushed the firewall; return whether all are in force."""
-        return all([self._stands(bridge, gate) for bridge, gate in list(self._wanted.items()) if gate.networks])
+        return all([self._ensure(bridge, gate) for bridge, gate in list(self._wanted.items()) if gate.networks])
 
-    def _stands(self, bridge: str, gate: Gate) -> bool:
-        chain, rules = gate_chain(bridge), gate_rules(bridge, gate.networks)
+    def _ensure(self, bridge: str, gate: AllowList) -> bool:
+        chain, rules = chain_name(bridge), chain_rules(bridge, gate.networks)
         done = self._call("-S", chain)
         if [line.strip() for line in done.stdout.splitlines() if line.startswith("-A ")] != rules:
             text = "\n".join(["*filter", f":{chain} - [0:0]", *rules, "COMMIT", ""])
             if not self._load(text):
                 return False
-        return all([self._leads(place, jump.split()) for place, jump in gate_jumps(bridge, gate.port)])
+        return all([self._ensure_jump(place, jump.split()) for place, jump in chain_jumps(bridge, gate.port)])
 
-    def _leads(self, place: str, jump: list[str]) -> bool:
+    def _ensure_jump(self, place: str, jump: list[str]) -> bool:
         return self._call("-C", place, *jump).returncode == 0 or self._call("-I", place, "1", *jump).returncode == 0
 
-    def _unlead(self, place: str, chain: str) -> None:
+    def _remove_jumps(self, place: str, chain: str) -> None:
         """Remove all jumps to the chain, for whichever port."""
         for line in self._call("-S", place).stdout.splitlines():
             words = line.split()

@@ -11,21 +11,21 @@ import docker
 from docker import auth
 
 from agents.daemon.docker_engine.container_spec import OWN_LABELS, is_own_name
-from agents.daemon.engine.interface import EngineRefused, ImageFacts, Pull
-from agents.daemon.engine.pull_watch import Line, follow_pull
+from agents.daemon.engine.interface import EngineRefused, ImageFacts, ImageRequest
+from agents.daemon.engine.pull_watch import Line, supervise_pull
 
 SILENCE_MORE_S: Final = 5.0  # the engine may be silent for this much longer than a pull may stall
 _HUB: Final = re.compile(r"^(index\.)?docker\.io/")  # left out in the engine's own names of images
 
 
-def pull(client: Any, wanted: Pull, cancelled: threading.Event) -> None:
+def pull(client: Any, wanted: ImageRequest, cancelled: threading.Event) -> None:
     repository, tag = split_reference(wanted.reference)
     if is_own_name(f"{_HUB.sub('', repository)}:"):
         raise EngineRefused(f"{repository} is a name that this host gives to images itself")
-    _follow(client, "/images/create", {"fromImage": repository, "tag": tag}, wanted, cancelled)
+    _request_with_progress(client, "/images/create", {"fromImage": repository, "tag": tag}, wanted, cancelled)
 
 
-def push(client: Any, wanted: Pull, cancelled: threading.Event) -> str:
+def push(client: Any, wanted: ImageRequest, cancelled: threading.Event) -> str:
     """Push an image and return its digest in the registry."""
     repository, tag = split_reference(wanted.reference)
     digests: list[str] = []
@@ -34,7 +34,7 @@ def push(client: Any, wanted: Pull, cancelled: threading.Event) -> str:
         if isinstance(line.get("aux"), dict) and line["aux"].get("Digest"):
             digests.append(str(line["aux"]["Digest"]))
 
-    _follow(client, f"/images/{repository}/push", {"tag": tag}, wanted, cancelled, note=note)
+    _request_with_progress(client, f"/images/{repository}/push", {"tag": tag}, wanted, cancelled, note=note)
     if not digests:
         raise EngineRefused("the registry named no digest for what it was sent")
     return digests[-1]
@@ -80,11 +80,11 @@ def split_reference(reference: str) -> tuple[str, str]:
     return str(repository), str(tag or "latest")
 
 
-def _follow(
+def _request_with_progress(
     client: Any,
     path: str,
     params: Mapping[str, str],
-    wanted: Pull,
+    wanted: ImageRequest,
     cancelled: threading.Event,
     *,
     note: Callable[[Line], None] = lambda line: None,
@@ -111,7 +111,7 @@ def _follow(
             yield line
 
     try:
-        follow_pull(lines, wanted, cancelled)
+        supervise_pull(lines, wanted, cancelled)
     finally:
         for stream in held:
             with suppress(OSError, AttributeError):  # it has ended by itself meanwhile

@@ -22,7 +22,7 @@ def ok(name: str, found: str) -> Finding:
     return Finding(name, "ok", found)
 
 
-def judged(name: str, verdict: Verdict, found: str, remedy: str) -> Finding:
+def finding(name: str, verdict: Verdict, found: str, remedy: str) -> Finding:
     """Return a finding, with its remedy unless the verdict is "ok"."""
     return Finding(name, verdict, found, "" if verdict == "ok" else remedy)
 

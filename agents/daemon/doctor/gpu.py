@@ -8,7 +8,7 @@ from typing import Final
 import pynvml
 
 from agents.daemon.docker_engine.fitness import CGROUP_V2, EngineFacts, read_engine
-from agents.daemon.doctor.findings import Finding, judged, ok
+from agents.daemon.doctor.findings import Finding, finding, ok
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.gpu.nvml import NvmlProbe
 
@@ -23,7 +23,7 @@ INSTALL_TOOLKIT: Final = (
 MAKE_LINKS: Final = "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
 
 
-def look_at_gpus(*, simulated: bool) -> Iterator[Finding]:
+def gpu_findings(*, simulated: bool) -> Iterator[Finding]:
     """Check the driver, each GPU, and whether containers see it, now and after systemd reloads."""
     if simulated:
         yield Finding(
@@ -37,7 +37,7 @@ def look_at_gpus(*, simulated: bool) -> Iterator[Finding]:
         return
     yield from _gpus(NvmlProbe())
     try:
-        yield from _ways_in(read_engine())
+        yield from _runtime_findings(read_engine())
     except (EngineSilent, EngineRefused):
         return  # reported already
 
@@ -47,7 +47,7 @@ def _gpus(probe: NvmlProbe) -> Iterator[Finding]:
     gpus = probe.facts()
     broken = [gpu for gpu in gpus if not gpu.healthy]
     found = f"driver {driver}, CUDA {cuda}, {len(gpus)} GPUs"
-    yield judged(
+    yield finding(
         "driver", "ok" if gpus else "problem", found, "sudo dmesg | grep -i nvrm; seat the GPUs and their power anew"
     )
     for gpu in gpus:
@@ -56,11 +56,11 @@ def _gpus(probe: NvmlProbe) -> Iterator[Finding]:
             yield Finding("gpu", "problem" if gpu in broken else "warning", f"{gpu.uuid}: {gpu.detail}", remedy)
 
 
-def _ways_in(engine: EngineFacts) -> Iterator[Finding]:
+def _runtime_findings(engine: EngineFacts) -> Iterator[Finding]:
     hook = shutil.which("nvidia-container-runtime-hook") or shutil.which("nvidia-container-toolkit")
     there = "nvidia" in engine.runtimes or hook is not None
     found = "the NVIDIA container toolkit is there" if there else "containers get no GPU: no NVIDIA container toolkit"
-    yield judged("nvidia_runtime", "ok" if there else "problem", found, INSTALL_TOOLKIT)
+    yield finding("nvidia_runtime", "ok" if there else "problem", found, INSTALL_TOOLKIT)
     cdi = [str(path) for folder in CDI_FOLDERS for path in folder.glob("nvidia*")]
     if cdi:
         yield ok("cdi", cdi[0])

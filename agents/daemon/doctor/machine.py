@@ -19,11 +19,11 @@ from urllib3.exceptions import HTTPError
 from agents.daemon.control_plane.tls import Client
 from agents.daemon.docker_engine.firewall import Firewall
 from agents.daemon.docker_engine.fitness import CGROUP_V2, EngineFacts, broken_promises, read_engine
-from agents.daemon.doctor.findings import Finding, judged, ok
-from agents.daemon.doctor.gpu import look_at_gpus
+from agents.daemon.doctor.findings import Finding, finding, ok
+from agents.daemon.doctor.gpu import gpu_findings
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.lib.config import AgentConfig
-from agents.daemon.lib.state_folder import FolderCopied, known_place
+from agents.daemon.lib.state_folder import FolderCopied, check_location
 from agents.daemon.self_test.checks import LEAST_ENGINE, LEAST_KERNEL, version_of
 
 GB: Final = 1000**3
@@ -48,7 +48,7 @@ def examine(state: Path, config: AgentConfig | None, url: str, ports: tuple[int,
     yield _kernel()
     yield from _programs()
     yield from _engine()
-    yield from look_at_gpus(simulated=config is not None and config.simulated)
+    yield from gpu_findings(simulated=config is not None and config.simulated)
     yield from _disk(_existing(state))
     yield _loop_devices()
     yield from _ports(ports, behind_nat=config is not None and config.behind_nat)
@@ -60,13 +60,13 @@ def examine(state: Path, config: AgentConfig | None, url: str, ports: tuple[int,
 
 def _root() -> Finding:
     root = os.geteuid() == 0
-    return judged("root", "ok" if root else "problem", "root" if root else "not root", "Run it with sudo")
+    return finding("root", "ok" if root else "problem", "root" if root else "not root", "Run it with sudo")
 
 
 def _kernel() -> Finding:
     found = platform.release()
     fits = version_of(found) >= LEAST_KERNEL
-    return judged("kernel", "ok" if fits else "problem", found, "sudo apt-get dist-upgrade && sudo reboot")
+    return finding("kernel", "ok" if fits else "problem", found, "sudo apt-get dist-upgrade && sudo reboot")
 
 
 def _programs() -> Iterator[Finding]:
@@ -87,7 +87,7 @@ def _engine() -> Iterator[Finding]:
         return
     fits = found.podman or version_of(found.version) >= LEAST_ENGINE
     what = "Podman" if found.podman else "Docker Engine"
-    yield judged("engine", "ok" if fits else "problem", f"{what} {found.version}", START_ENGINE)
+    yield finding("engine", "ok" if fits else "problem", f"{what} {found.version}", START_ENGINE)
     for promise, remedy in broken_promises(found):
         yield Finding("promises", "problem", promise, remedy)
     if not broken_promises(found):
@@ -96,7 +96,7 @@ def _engine() -> Iterator[Finding]:
 
 
 def _engine_details(found: EngineFacts) -> Iterator[Finding]:
-    yield judged(
+    yield finding(
         *("cgroup", "ok" if found.cgroup == CGROUP_V2 else "warning"),
         f"v{found.cgroup}, driver {found.cgroup_driver or 'unknown'}",
         "Limits hold, but systems give v1 up: add systemd.unified_cgroup_hierarchy=1 to the kernel's command line",
@@ -106,16 +106,16 @@ def _engine_details(found: EngineFacts) -> Iterator[Finding]:
             *("swap_limit", "warning", "an instance's memory limit does not count what it swaps out"),
             "sudo swapoff -a, or add swapaccount=1 to the kernel's command line",
         )
-    yield judged(
+    yield finding(
         *("root_quota", "ok" if found.driver == "overlay2" else "warning"),
         f"storage driver {found.driver or 'unknown'}",
         'System disks are not limited: set {"features": {"containerd-snapshotter": false}, "storage-driver": "overlay2"} in'
         " /etc/docker/daemon.json, then sudo systemctl restart docker",
     )
     userns = "the engine maps users of containers to others of the host" if found.userns else "users are not mapped"
-    yield judged("userns", "warning" if found.userns else "ok", userns, "Berth is not tested with userns-remap: remove it")
-    chain = Firewall().gates.can_stand()
-    yield judged(
+    yield finding("userns", "warning" if found.userns else "ok", userns, "Berth is not tested with userns-remap: remove it")
+    chain = Firewall().gates.is_supported()
+    yield finding(
         *("firewall", "ok" if chain else "problem"),
         "the engine's chain is there" if chain else "no chain DOCKER-USER: instances would reach this network",
         'Remove "iptables": false from /etc/docker/daemon.json, then sudo systemctl restart docker',
@@ -130,13 +130,13 @@ def _existing(path: Path) -> Path:
 def _disk(folder: Path) -> Iterator[Finding]:
     room, kind = shutil.disk_usage(folder), system_of(folder)
     free = room.free / GB
-    verdict: Finding = judged(
+    verdict: Finding = finding(
         *("disk", "problem" if free < TOO_LITTLE_GB else "warning" if free < LITTLE_GB else "ok"),
         f"{free:.0f} GB of {room.total / GB:.0f} GB free under {folder}",
         "docker system df shows what images take; make room or choose a larger disk: --state-dir",
     )
     yield verdict
-    yield judged("file_system", "problem" if kind.startswith(UNFIT_SYSTEMS) else "ok", kind or "unknown", MOVE_FOLDER)
+    yield finding("file_system", "problem" if kind.startswith(UNFIT_SYSTEMS) else "ok", kind or "unknown", MOVE_FOLDER)
 
 
 def system_of(folder: Path) -> str:
@@ -153,7 +153,7 @@ def system_of(folder: Path) -> str:
 def _loop_devices() -> Finding:
     there = Path("/dev/loop-control").exists()
     found = "loop devices are there" if there else "no /dev/loop-control: disks of fixed size cannot be mounted"
-    return judged("disk_quota", "ok" if there else "problem", found, "sudo modprobe loop")
+    return finding("disk_quota", "ok" if there else "problem", found, "sudo modprobe loop")
 
 
 def _ports(ports: tuple[int, int], *, behind_nat: bool) -> Iterator[Finding]:
@@ -165,11 +165,11 @@ def _ports(ports: tuple[int, int], *, behind_nat: bool) -> Iterator[Finding]:
     shown = ", ".join(map(str, taken[:5])) + (" …" if len(taken) > 5 else "")  # noqa: PLR2004
     found = f"{first}-{last}: {f'{shown} in use' if taken else 'all free'}"
     remedy = f"sudo ss -ltnp '( sport >= :{first} and sport <= :{last} )' shows who has them; a rented instance may"
-    yield judged("ports", "warning" if taken else "ok", found, remedy)
+    yield finding("ports", "warning" if taken else "ok", found, remedy)
     span = Path("/proc/sys/net/ipv4/ip_local_port_range")
     low, high = map(int, span.read_text().split()) if span.exists() else (32768, 60999)
     clash = first <= high and last >= low
-    yield judged(
+    yield finding(
         *("ports_outgoing", "warning" if clash else "ok"),
         f"{first}-{last} {'lies in' if clash else 'is outside'} the range for outgoing connections ({low}-{high})",
         f"sudo sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last}",
@@ -188,7 +188,7 @@ def _is_free(port: int) -> bool:
 
 def _folder(state: Path) -> Finding:
     try:
-        known_place(state)
+        check_location(state)
     except FolderCopied as error:
         said, _, remedy = str(error).partition("To run")
         return Finding("folder", "problem", said.strip(), f"To run{remedy}")
@@ -209,7 +209,7 @@ def _market(url: str) -> Iterator[Finding]:
         server = parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() + 0.5  # the header has whole seconds
         skew = server - (begun + time.time()) / 2
         size = abs(skew)
-        yield judged(
+        yield finding(
             *("clock", "problem" if size > SKEW_PROBLEM_S else "warning" if size > SKEW_WARNING_S else "ok"),
             f"{skew:+.1f} s to the market's" if size > 1 else "as the market's",
             "sudo timedatectl set-ntp true",

@@ -65,7 +65,7 @@ class ExecInterface(Protocol):
     def close(self) -> None: ...
 
 
-class SimulatedDoorway:
+class SimulatedExec:
     """Simulated access: ports that answer with HTTP 503, and terminals that echo."""
 
     def connect(self, instance: str, port: int) -> socket.socket:

@@ -17,7 +17,7 @@ PIECE: Final = 64 * 1024
 OUT: Final = 1
 ERR: Final = 2
 _HEAD: Final = struct.Struct(">BxxxL")
-_PATIENCE: Final = 40  # attempts to get the exit code, which the engine may know a moment after the last byte
+_EXIT_CODE_ATTEMPTS: Final = 40  # attempts to get the exit code, which the engine may know a moment after the last byte
 _PAUSE_S: Final = 0.05
 
 
@@ -39,7 +39,7 @@ class Program:
             EngineSilent: The engine does not answer.
             OSError: The connection failed.
         """
-        command = await opened(doorway.command, instance, words, env)
+        command = await open_in_thread(doorway.command, instance, words, env)
         command.connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=command.connection, limit=PIECE)
         return cls(command, reader, writer)
@@ -76,7 +76,7 @@ class Program:
             return False
         return not self._writer.is_closing()
 
-    def give_end(self) -> None:
+    def close_input(self) -> None:
         """Close its input."""
         with suppress(OSError):
             if self._writer.can_write_eof():
@@ -84,7 +84,7 @@ class Program:
 
     async def exit_code(self) -> int | None:
         """Return the exit code after its output has ended; None if the engine does not tell it."""
-        for _ in range(_PATIENCE):
+        for _ in range(_EXIT_CODE_ATTEMPTS):
             with suppress(EngineRefused, EngineSilent, OSError):
                 code = await asyncio.to_thread(self._command.exit_code)
                 if code is not None:
@@ -101,7 +101,7 @@ class Program:
         self._writer.transport.abort()
 
 
-async def opened(call: Callable[..., Opened], *arguments: object) -> Opened:
+async def open_in_thread(call: Callable[..., Opened], *arguments: object) -> Opened:
     """Return what `call` opens in a thread; if the task is cancelled, close it as soon as it is open.
 
     `asyncio.to_thread` would lose it: the result is dropped with the task, and all tasks end with the loop.
@@ -110,11 +110,11 @@ async def opened(call: Callable[..., Opened], *arguments: object) -> Opened:
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
-        opening.add_done_callback(_let_go)
+        opening.add_done_callback(_close_when_open)
         raise
 
 
-def _let_go(opening: "asyncio.Future[Opened]") -> None:
+def _close_when_open(opening: "asyncio.Future[Opened]") -> None:
     if not opening.cancelled() and opening.exception() is None:
         made = opening.result()
         (made if isinstance(made, socket.socket) else made.connection).close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon.engine.interface import EngineRefused, Runtime
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 from agents.daemon.lib.config import FULL_PERCENT
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class ImageCache:
         if self._path is None:
             return
         try:
-            write_whole(self._path, json.dumps(self._pulled).encode())
+            write_atomically(self._path, json.dumps(self._pulled).encode())
         except OSError as error:
             logger.warning("%s cannot be written; images pulled since then stay on this host: %s", self._path, error)
 

@@ -126,23 +126,23 @@ GIB = 1024**3
 # Stays free on the engine's disk, whatever size an image declares or unpacks to: other instances need it too.
 ROOM_KEPT = 2 * GIB
 
-Told = Callable[[Said, tuple[LayerProgress, ...]], None]
+ProgressCallback = Callable[[Said, tuple[LayerProgress, ...]], None]
 
 
 class PullStalled(Exception):
     """The image did not arrive within the limits."""
 
 
-class NoRoom(Exception):
+class InsufficientDiskSpace(Exception):
     """The image would fill the disk on which the engine keeps everything."""
 
 
 @dataclass(frozen=True)
-class Pull:
+class ImageRequest:
     """Image to be pulled or pushed. `auth` is the registry's login, which is never stored or logged."""
 
     reference: str
-    said: Told
+    said: ProgressCallback
     auth: Mapping[str, str] = field(default_factory=dict, repr=False)
     stall_s: float = STALL_SECONDS
     total_s: float = TOTAL_SECONDS
@@ -169,13 +169,13 @@ class Runtime(Protocol):
 
     def has_image(self, reference: str) -> bool: ...
 
-    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
+    def pull_image(self, pull: ImageRequest, cancelled: threading.Event) -> None:
         """Pull an image; returns early when cancelled.
 
         Raises:
             EngineRefused: There is no such image, or it may not be read.
             PullStalled: It did not arrive within the limits.
-            NoRoom: It would fill the disk.
+            InsufficientDiskSpace: It would fill the disk.
         """
 
     def image_room(self) -> int:
@@ -197,7 +197,7 @@ class Runtime(Protocol):
     def tag_image(self, reference: str, name: str) -> None:
         """Give another name to an existing image."""
 
-    def push_image(self, push: Pull, cancelled: threading.Event) -> str:
+    def push_image(self, push: ImageRequest, cancelled: threading.Event) -> str:
         """Push the image to the registry in its name and return its digest there; raises like `pull_image`."""
 
     def drop_image(self, reference: str) -> None:
@@ -220,7 +220,7 @@ class Runtime(Protocol):
 
     def save_root(self, container: str, instance: str, generation: int) -> str: ...
 
-    def drop_roots(self, instance: str, before: int) -> None:
+    def remove_roots(self, instance: str, before: int) -> None:
         """Remove roots that were saved for earlier generations, as far as nothing is based on them."""
 
     def make_network(self, instance: str) -> None: ...

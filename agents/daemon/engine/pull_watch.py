@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, NoRoom, Pull, PullStalled
+from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, ImageRequest, InsufficientDiskSpace, PullStalled
 from agents.protocol.messages import LayerProgress
 from agents.protocol.sentences import LOADING_IMAGE, Said, say
 
-LOOK_SECONDS = 0.5
-SAY_SECONDS = 1.0
+POLL_SECONDS = 0.5
+REPORT_SECONDS = 1.0
 ROOM_SECONDS = 2.0
 MIB = 1024**2
-LAYERS_TOLD = 64
+LAYERS_REPORTED = 64
 UNPACKS_TO = 3  # times its compressed size, since the download and the unpacked layers exist side by side
 
 Line = dict[str, Any]
@@ -41,7 +41,7 @@ class Layers:
 
     @property
     def told(self) -> tuple[LayerProgress, ...]:
-        return tuple(self._layers.values())[:LAYERS_TOLD]
+        return tuple(self._layers.values())[:LAYERS_REPORTED]
 
     @property
     def said(self) -> Said:
@@ -83,12 +83,12 @@ def _rank(layer: LayerProgress) -> tuple[int, int]:
     return _ORDER[layer.step], layer.unpacked_bytes if layer.step == "unpacking" else layer.done_bytes
 
 
-def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
+def supervise_pull(lines: Lines, pull: ImageRequest, cancelled: threading.Event) -> None:
     """Read the engine's lines in a thread, so that a silent registry cannot delay a cancellation.
 
     Raises:
         PullStalled: A limit of time was exceeded.
-        NoRoom: The host's disk is nearly full.
+        InsufficientDiskSpace: The host's disk is nearly full.
         EngineRefused: The engine reported an error.
     """
     arrived: queue.Queue[Line | BaseException | None] = queue.Queue()
@@ -96,7 +96,7 @@ def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
     layers, watch, said = Layers(), _Watch(pull), 0.0
     while not cancelled.is_set():
         try:
-            item = arrived.get(timeout=min(LOOK_SECONDS, pull.stall_s))
+            item = arrived.get(timeout=min(POLL_SECONDS, pull.stall_s))
         except queue.Empty:
             pass  # progress since the last report is still to be reported
         else:
@@ -105,7 +105,7 @@ def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
             if layers.note(_checked(item)):
                 watch.heard = time.monotonic()
         watch.check()
-        if time.monotonic() - said > SAY_SECONDS:
+        if time.monotonic() - said > REPORT_SECONDS:
             said = time.monotonic()
             pull.said(layers.said, layers.told)
 
@@ -113,7 +113,7 @@ def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
 class _Watch:
     """Limits of one pull."""
 
-    def __init__(self, pull: Pull) -> None:
+    def __init__(self, pull: ImageRequest) -> None:
         self._pull = pull
         self._begun = self.heard = time.monotonic()
         self._room_at = 0.0
@@ -127,7 +127,7 @@ class _Watch:
         if now - self._room_at > ROOM_SECONDS:
             self._room_at = now
             if pull.room() < ROOM_KEPT:
-                raise NoRoom("The image fills the host's disk: loading it was ended.")
+                raise InsufficientDiskSpace("The image fills the host's disk: loading it was ended.")
 
 
 def _read_lines(lines: Lines, arrived: "queue.Queue[Line | BaseException | None]") -> None:

@@ -14,7 +14,7 @@ from agents.daemon.engine.interface import (
     ContainerOrder,
     EngineRefused,
     ImageFacts,
-    Pull,
+    ImageRequest,
     RootLimit,
     Status,
     Usage,
@@ -89,7 +89,7 @@ class SimulatedRuntime:
     def has_image(self, reference: str) -> bool:
         return True
 
-    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
+    def pull_image(self, pull: ImageRequest, cancelled: threading.Event) -> None:
         return None
 
     def image_room(self) -> int:
@@ -110,7 +110,7 @@ class SimulatedRuntime:
     def tag_image(self, reference: str, name: str) -> None:
         return None
 
-    def push_image(self, push: Pull, cancelled: threading.Event) -> str:
+    def push_image(self, push: ImageRequest, cancelled: threading.Event) -> str:
         return ""
 
     def drop_image(self, reference: str) -> None:
@@ -133,12 +133,12 @@ class SimulatedRuntime:
             self._set_root(instance, generation)
         return f"berth-root/{instance}:{generation}"
 
-    def drop_roots(self, instance: str, before: int) -> None:
+    def remove_roots(self, instance: str, before: int) -> None:
         with self._lock:
             if self._roots.get(instance, before) < before:
                 self._set_root(instance, None)
 
-    def bring_root(self, instance: str, generation: int) -> None:
+    def simulate_transferred_root(self, instance: str, generation: int) -> None:
         """Simulate that the root came from another instance or another host."""
         with self._lock:
             self._set_root(instance, generation)
@@ -206,7 +206,7 @@ class SimulatedRuntime:
     def remove(self, container: str) -> None:
         with self._lock:
             if self._made.pop(container, None) is not None:
-                self._note({"removed": container})
+                self._append({"removed": container})
 
     def clear(self, instance: str) -> None:
         with self._lock:
@@ -263,16 +263,16 @@ class SimulatedRuntime:
 
     def _put(self, made: _Made) -> None:
         self._made[made.id] = made
-        self._note({"made": vars(made)})
+        self._append({"made": vars(made)})
 
     def _set_root(self, instance: str, generation: int | None) -> None:
         if generation is None:
             del self._roots[instance]
         else:
             self._roots[instance] = generation
-        self._note({"root": [instance, generation]})
+        self._append({"root": [instance, generation]})
 
-    def _note(self, change: Change) -> None:
+    def _append(self, change: Change) -> None:
         self._lines += 1
         if self._lines > MOST_LINES:
             self._rewrite()

@@ -9,7 +9,7 @@ from agents.protocol.messages import DesiredInstance
 
 
 @dataclass(frozen=True)
-class Door:
+class SshAccess:
     """SSH access to one instance: port and credentials."""
 
     port: int  # of the host
@@ -18,16 +18,16 @@ class Door:
     allow_from: tuple[str, ...] = ()
 
 
-def doors_of(wanted: Iterable[DesiredInstance]) -> dict[str, Door]:
+def ssh_access_of(wanted: Iterable[DesiredInstance]) -> dict[str, SshAccess]:
     """Return the access by instance, for those that run an image without an SSH server."""
     return {
-        item.id: Door(dict(item.ports)[SSH_PORT], tuple(item.ssh_keys), item.password_hash, tuple(item.allow_from))
+        item.id: SshAccess(dict(item.ports)[SSH_PORT], tuple(item.ssh_keys), item.password_hash, tuple(item.allow_from))
         for item in wanted
         if item.run == "running" and not item.has_ssh and SSH_PORT in dict(item.ports)
     }
 
 
-class Bridge(Protocol):
+class SshGateway(Protocol):
     """SSH server of the agent. Calls may come from any thread."""
 
     def follow(self, wanted: Iterable[DesiredInstance]) -> None:
@@ -47,7 +47,7 @@ class Bridge(Protocol):
     def stop(self) -> None: ...
 
 
-class SimulatedBridge:
+class SimulatedSshGateway:
     """Simulated SSH, for instances in which nothing runs."""
 
     def follow(self, wanted: Iterable[DesiredInstance]) -> None:

@@ -17,9 +17,9 @@ from agents.daemon.control_plane.websocket import Frame, StreamLost, WebSocketSt
 from agents.daemon.engine.exec_interface import ExecInterface
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.files import shell_scripts
-from agents.daemon.files.protocol import FileRefusal, Place, Request, listing, said_first, whole
-from agents.daemon.files.script_runner import Running, Scripts, Turn
-from agents.protocol.codec import words_of
+from agents.daemon.files.protocol import ContainerPath, FileRefusal, Request, parse_checksum, parse_file_head, parse_listing
+from agents.daemon.files.script_runner import RunningScript, ScriptRunner, WriterTurn
+from agents.protocol.codec import parse_json_object
 
 IDLE_S: Final = 120.0  # seconds; a client that is idle for longer may return with another ticket
 AT_ONCE: Final = 16  # clients of one instance
@@ -27,15 +27,15 @@ SHORT_S: Final = 30.0
 LONG_S: Final = 900.0
 AFTER_S: Final = 0.3  # seconds in which a program that has written everything ends; one with more output is killed
 FRAMES_AHEAD: Final = 8
-TOLD_EACH: Final = 512 * 1024
-ENTRIES_A_WORD: Final = 500
+REPORT_EVERY_BYTES: Final = 512 * 1024
+ENTRIES_PER_MESSAGE: Final = 500
 
 
 class Cancelled(FileRefusal):
     """The client cancelled its upload."""
 
 
-class Inbox:
+class FrameQueue:
     """Incoming frames of a client, read a few ahead of the work. None means its end."""
 
     def __init__(self, outlet: WebSocketStream) -> None:
@@ -55,12 +55,12 @@ class Inbox:
         await self._frames.put(None)
 
 
-class _Session:
+class _FileSession:
     """Requests of one client."""
 
-    def __init__(self, scripts: Scripts, instance: str, outlet: WebSocketStream, only: str | None) -> None:
+    def __init__(self, scripts: ScriptRunner, instance: str, outlet: WebSocketStream, only: str | None) -> None:
         self._scripts, self._instance, self._outlet, self._only = scripts, instance, outlet, only
-        self.inbox = Inbox(outlet)
+        self.inbox = FrameQueue(outlet)
         ways: dict[str, Callable[[Request], Awaitable[None]]] = {
             "list": self._list,
             "read": self._read,
@@ -80,7 +80,7 @@ class _Session:
                 return
             if frame is None:
                 return
-            if isinstance(frame, str) and "do" in (words := words_of(frame)):
+            if isinstance(frame, str) and "do" in (words := parse_json_object(frame)):
                 await self._answer(words)  # binary frames left over from a refused upload are skipped
 
     async def _answer(self, words: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ class _Session:
             FileRefusal: The script failed or took too long.
         """
         running = await self._scripts.start(self._instance, script, *arguments)
-        running.program.give_end()
+        running.program.close_input()
         try:
             said = await asyncio.wait_for(running.rest(), limit_s)
         except TimeoutError as error:
@@ -118,9 +118,9 @@ class _Session:
     async def _list(self, request: Request) -> None:
         mark = secrets.token_hex(8)
         most = str(shell_scripts.MOST_ENTRIES)
-        found = listing(await self._run(shell_scripts.LIST, request.place().path, mark, most), mark)
-        for at in range(0, len(found.entries), ENTRIES_A_WORD):
-            await self._outlet.say(**request.tag, entries=found.entries[at : at + ENTRIES_A_WORD])
+        found = parse_listing(await self._run(shell_scripts.LIST, request.place().path, mark, most), mark)
+        for at in range(0, len(found.entries), ENTRIES_PER_MESSAGE):
+            await self._outlet.say(**request.tag, entries=found.entries[at : at + ENTRIES_PER_MESSAGE])
         await self._outlet.say(**request.tag, ok=True, free_kb=found.free_kb, more=found.more)
 
     async def _make_folder(self, request: Request) -> None:
@@ -145,7 +145,7 @@ class _Session:
         """Send a file from an offset on, up to a number of bytes; a folder as a tar."""
         place, offset = request.place(), request.number("offset", 0)
         running = await self._scripts.start(self._instance, shell_scripts.READ, place.path, str(offset))
-        running.program.give_end()
+        running.program.close_input()
         try:
             whole_end = await self._send(request, place, running, offset)
         except (StreamLost, FileRefusal, asyncio.CancelledError):
@@ -157,9 +157,9 @@ class _Session:
             await self._scripts.end(self._instance, running)
         await self._outlet.say(**request.tag, ok=True)
 
-    async def _send(self, request: Request, place: Place, running: Running, offset: int) -> bool:
+    async def _send(self, request: Request, place: ContainerPath, running: RunningScript, offset: int) -> bool:
         """Send the content; return whether the program ended by itself."""
-        kind, size, changed_at = said_first(await running.line())
+        kind, size, changed_at = parse_file_head(await running.line())
         if not kind:
             await self._scripts.finish(running)
             raise FileRefusal("failed", "The file could not be read.")
@@ -192,14 +192,14 @@ class _Session:
         place, size = request.place().named(), request.number("size", None)
         key = hashlib.sha256(b"\0".join([place.name, str(size).encode(), request.text("key").encode()])).hexdigest()[:16]
         part = place.unfinished(key)
-        turn = await self._scripts.take_turn(self._instance, part)
+        turn = await self._scripts.acquire_turn(self._instance, part)
         try:
-            said = await self._fill(request, place, part, turn)
+            said = await self._receive_file(request, place, part, turn)
         finally:
-            self._scripts.leave_turn(self._instance, part, turn)
+            self._scripts.release_turn(self._instance, part, turn)
         await self._outlet.say(**request.tag, ok=True, sha256=said)
 
-    async def _fill(self, request: Request, place: Place, part: bytes, turn: Turn) -> str:
+    async def _receive_file(self, request: Request, place: ContainerPath, part: bytes, turn: WriterTurn) -> str:
         size, wanted, replace = str(request.number("size", None)), request.sha256(), "1" if request.flag("replace") else "0"
         parents = "1" if request.flag("make_folders") else "0"
         folder = place.folder or b"/"
@@ -207,7 +207,7 @@ class _Session:
             self._instance, shell_scripts.WRITE, folder, part, place.path, size, wanted, replace, parents
         )
         try:
-            last, said = await self._pour(request, running, turn)
+            last, said = await self._receive_content(request, running, turn)
         except Cancelled:
             await self._run(shell_scripts.REMOVE, part)
             raise
@@ -216,9 +216,11 @@ class _Session:
         if not wanted:
             late = request.sha256(last)
             said = await self._run(shell_scripts.FINISH, part, place.path, size, late, replace, limit_s=LONG_S)
-        return whole(said)
+        return parse_checksum(said)
 
-    async def _pour(self, request: Request, running: Running, turn: Turn) -> tuple[dict[str, Any], bytes]:
+    async def _receive_content(
+        self, request: Request, running: RunningScript, turn: WriterTurn
+    ) -> tuple[dict[str, Any], bytes]:
         """Receive the content; return the client's last message and the script's output.
 
         However it ends, the script writes nothing after that.
@@ -227,21 +229,21 @@ class _Session:
         ended = asyncio.create_task(running.rest())
         try:
             if not have.isdigit():
-                await self._given_up(running, ended)
-            last = await self._take(request, int(have), running, ended, turn)
+                await self._raise_script_error(running, ended)
+            last = await self._receive_frames(request, int(have), running, ended, turn)
             said = await asyncio.wait_for(asyncio.shield(ended), LONG_S)
             await self._scripts.finish(running)
             return last, said
         except TimeoutError as error:
             raise FileRefusal("too_slow", "The checksum takes too long.") from error
         finally:
-            running.program.give_end()
+            running.program.close_input()
             await asyncio.wait({ended}, timeout=SHORT_S)
             ended.cancel()
             await self._scripts.end(self._instance, running)
 
-    async def _take(
-        self, request: Request, have: int, running: Running, ended: "asyncio.Task[bytes]", turn: Turn
+    async def _receive_frames(
+        self, request: Request, have: int, running: RunningScript, ended: "asyncio.Task[bytes]", turn: WriterTurn
     ) -> dict[str, Any]:
         """Receive everything that the client sends of the file, and report now and then how much was written."""
         size, told = request.number("size", None), have
@@ -251,32 +253,32 @@ class _Session:
             while True:
                 frame = await self._next(running, ended, over)
                 if isinstance(frame, str):
-                    words = words_of(frame)
+                    words = parse_json_object(frame)
                     if "cancel" in words:
                         raise Cancelled("cancelled", "The upload was cancelled; nothing of it was kept.")
                     if "eof" in words:
-                        running.program.give_end()
+                        running.program.close_input()
                         return words
                     continue
                 if have + len(frame) > size:
                     raise FileRefusal("too_long", "More has come than the file's size.")
-                await self._give(running, ended, frame)
+                await self._write_to_script(running, ended, frame)
                 have += len(frame)
-                if have - told >= TOLD_EACH or have == size:
+                if have - told >= REPORT_EVERY_BYTES or have == size:
                     told = have
                     await self._outlet.say(**request.tag, got=have)
         finally:
             over.cancel()
 
-    async def _give(self, running: Running, ended: "asyncio.Task[bytes]", frame: bytes) -> None:
+    async def _write_to_script(self, running: RunningScript, ended: "asyncio.Task[bytes]", frame: bytes) -> None:
         """Write to the script's input, unless the script ends meanwhile."""
         giving = asyncio.create_task(running.program.give(frame))
         await asyncio.wait({giving, ended}, return_when=asyncio.FIRST_COMPLETED)
         if ended.done() or not await giving:
             giving.cancel()
-            await self._given_up(running, ended)
+            await self._raise_script_error(running, ended)
 
-    async def _next(self, running: Running, ended: "asyncio.Task[bytes]", over: "asyncio.Task[Any]") -> Frame:
+    async def _next(self, running: RunningScript, ended: "asyncio.Task[bytes]", over: "asyncio.Task[Any]") -> Frame:
         """Return the client's next frame.
 
         Raises:
@@ -289,24 +291,24 @@ class _Session:
             coming.cancel()
             if over.done():
                 raise FileRefusal("taken_over", "Another upload of the same file goes on with it.")
-            await self._given_up(running, ended)
+            await self._raise_script_error(running, ended)
         frame = await coming
         if frame is None:
             raise StreamLost("the client left in the middle of a file")
         return frame
 
-    async def _given_up(self, running: Running, ended: "asyncio.Task[bytes]") -> NoReturn:
+    async def _raise_script_error(self, running: RunningScript, ended: "asyncio.Task[bytes]") -> NoReturn:
         """Raise the reason for which the script ended early."""
         await asyncio.wait({ended}, timeout=SHORT_S)
         await self._scripts.finish(running)
         raise FileRefusal("failed", "The instance took no more of the file.")
 
 
-class Files:
+class FileServer:
     """File access on one host. Everything here belongs to the streams' own thread."""
 
     def __init__(self, doorway: ExecInterface) -> None:
-        self._scripts = Scripts(doorway)
+        self._scripts = ScriptRunner(doorway)
         self._clients: dict[str, int] = {}
 
     def crowded(self, instance: str) -> bool:
@@ -315,7 +317,7 @@ class Files:
     async def serve(self, instance: str, outlet: WebSocketStream, *, only: str | None = None) -> None:
         """Serve one client until it leaves; with `only` it may read that path and nothing else."""
         self._clients[instance] = self._clients.get(instance, 0) + 1
-        session = _Session(self._scripts, instance, outlet, only)
+        session = _FileSession(self._scripts, instance, outlet, only)
         try:
             await session.run()
         except StreamLost:

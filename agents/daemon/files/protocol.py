@@ -63,7 +63,7 @@ class FileRefusal(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class ContainerPath:
     """Path in the container: absolute, and otherwise any that Linux accepts."""
 
     path: bytes
@@ -76,7 +76,7 @@ class Place:
     def name(self) -> bytes:
         return self.path.rpartition(b"/")[2]
 
-    def named(self) -> "Place":
+    def named(self) -> "ContainerPath":
         """Return the path if it names something that can be made, moved or removed.
 
         Raises:
@@ -100,10 +100,10 @@ class Request:
         self._words = words
         self.tag = tag
 
-    def place(self, name: str = "path") -> Place:
+    def place(self, name: str = "path") -> ContainerPath:
         return _place(self._words.get(name))
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[ContainerPath]:
         found = self._words.get("paths", [self._words.get("path")])
         if not isinstance(found, list) or not 0 < len(found) <= PATHS_AT_MOST:
             raise FileRefusal("bad_path", f"Up to {PATHS_AT_MOST} paths at a time.")
@@ -141,7 +141,7 @@ class Listing:
     more: bool
 
 
-def listing(said: bytes, mark: str) -> Listing:
+def parse_listing(said: bytes, mark: str) -> Listing:
     """Parse the output of the LIST script; `mark` occurs in no name, so names may hold anything."""
     head, *pieces = said.split(mark.encode())
     entries: dict[bytes, dict[str, Any]] = {}
@@ -160,7 +160,7 @@ def listing(said: bytes, mark: str) -> Listing:
     return Listing(list(entries.values()), free, any(piece == b"!" for piece in pieces))
 
 
-def said_first(line: bytes) -> tuple[str, int, int]:
+def parse_file_head(line: bytes) -> tuple[str, int, int]:
     """Parse kind, size and time of the file that follows; the kind is empty if the line is malformed."""
     kind, _, rest = line.partition(b" ")
     size, _, changed = rest.partition(b" ")
@@ -169,7 +169,7 @@ def said_first(line: bytes) -> tuple[str, int, int]:
     return kind.decode(errors="replace"), int(size), int(changed)
 
 
-def whole(said: bytes) -> str:
+def parse_checksum(said: bytes) -> str:
     """Return the checksum of a complete file; empty if the image has no program to compute it."""
     for line in said.splitlines():
         if line.startswith(b"done "):
@@ -177,7 +177,7 @@ def whole(said: bytes) -> str:
     raise FileRefusal("failed", "The file was not written to its end.")
 
 
-def explain(code: int | None, complaints: bytes) -> FileRefusal:
+def error_for(code: int | None, complaints: bytes) -> FileRefusal:
     """Return why a program ended with this exit code."""
     text = complaints.decode(errors="replace")
     own = text.rpartition("berth:")[2].split("\n")[0] if "berth:" in text else ""
@@ -192,7 +192,7 @@ def explain(code: int | None, complaints: bytes) -> FileRefusal:
     return FileRefusal("failed", last or f"A program in the instance ended with code {code}.")
 
 
-def _place(value: Any) -> Place:
+def _place(value: Any) -> ContainerPath:
     if not isinstance(value, str):
         raise FileRefusal("bad_path", "A path is a text.")
     try:
@@ -201,7 +201,7 @@ def _place(value: Any) -> Place:
         raise FileRefusal("bad_path", "This path cannot be written in bytes.") from error
     if not path.startswith(b"/") or b"\0" in path or len(path) > PATH_AT_MOST:
         raise FileRefusal("bad_path", "A path begins with / and is at most 4,095 bytes long.")
-    return Place(b"/" + path.strip(b"/") if path.strip(b"/") else b"/")
+    return ContainerPath(b"/" + path.strip(b"/") if path.strip(b"/") else b"/")
 
 
 def _fields(piece: bytes) -> tuple[str, int, int, int, bytes]:

@@ -10,7 +10,7 @@ from agents.daemon.engine.exec_interface import ExecInterface
 from agents.daemon.engine.exec_stream import ERR, Program
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.files import shell_scripts
-from agents.daemon.files.protocol import FileRefusal, explain
+from agents.daemon.files.protocol import FileRefusal, error_for
 
 REST_AT_MOST: Final = 4096  # bytes of a script's error output that are kept
 # Written by a script that stops reading its input, after the reason. The engine may hold back the end of the program
@@ -20,14 +20,14 @@ _FIRST_LINES: Final = 64 * 1024
 
 
 @dataclass
-class Turn:
+class WriterTurn:
     """Turn of one writer of an incomplete file; a newer writer takes over once this one has let go."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Running:
+class RunningScript:
     """A running script: its process id, its output and its error output."""
 
     def __init__(self, program: Program, token: str) -> None:
@@ -71,14 +71,14 @@ class Running:
         return said
 
 
-class Scripts:
+class ScriptRunner:
     """Scripts running in the containers of one host. Everything here belongs to the streams' own thread."""
 
     def __init__(self, doorway: ExecInterface) -> None:
         self._doorway = doorway
-        self._turns: dict[tuple[str, bytes], Turn] = {}
+        self._turns: dict[tuple[str, bytes], WriterTurn] = {}
 
-    async def start(self, instance: str, script: str, *arguments: str | bytes) -> Running:
+    async def start(self, instance: str, script: str, *arguments: str | bytes) -> RunningScript:
         """Start a script, and return it once it has written its process id.
 
         Raises:
@@ -87,10 +87,10 @@ class Scripts:
             EngineSilent: The engine does not answer.
         """
         token = secrets.token_hex(8)
-        words = [shell_scripts.spelled(item) if isinstance(item, bytes) else item for item in arguments]
+        words = [shell_scripts.encode_path(item) if isinstance(item, bytes) else item for item in arguments]
         env = {"LC_ALL": "C", shell_scripts.TOKEN_ENV: token}
         program = await Program.start(self._doorway, instance, ["/bin/sh", "-c", script, "sh", *words], env)
-        running = Running(program, token)
+        running = RunningScript(program, token)
         try:
             line = await running.line()
         except asyncio.CancelledError:
@@ -102,7 +102,7 @@ class Scripts:
         running.pid = line.decode()
         return running
 
-    async def finish(self, running: Running) -> None:
+    async def finish(self, running: RunningScript) -> None:
         """Wait for the script's exit code.
 
         Raises:
@@ -111,9 +111,9 @@ class Scripts:
         running.program.close()
         code = await running.program.exit_code()
         if code != 0:
-            raise explain(code, running.complaints)
+            raise error_for(code, running.complaints)
 
-    async def end(self, instance: str, running: Running) -> None:
+    async def end(self, instance: str, running: RunningScript) -> None:
         """Kill the script, since the engine lets a program run on when nobody reads it."""
         running.program.close()
         if running.over:
@@ -127,16 +127,16 @@ class Scripts:
             finally:
                 ending.close()
 
-    async def take_turn(self, instance: str, part: bytes) -> Turn:
+    async def acquire_turn(self, instance: str, part: bytes) -> WriterTurn:
         """Wait until any other writer of this incomplete file has stopped, and take the turn."""
         key = (instance, part)
         while before := self._turns.get(key):
             before.over.set()
             await before.done.wait()
-        self._turns[key] = turn = Turn()
+        self._turns[key] = turn = WriterTurn()
         return turn
 
-    def leave_turn(self, instance: str, part: bytes, turn: Turn) -> None:
+    def release_turn(self, instance: str, part: bytes, turn: WriterTurn) -> None:
         turn.done.set()
         if self._turns.get((instance, part)) is turn:
             del self._turns[instance, part]

@@ -182,6 +182,6 @@ kill -TERM "-$1" 2>/dev/null || kill -TERM "$1"
 """
 
 
-def spelled(path: bytes) -> str:
+def encode_path(path: bytes) -> str:
     """Encode a path for `at`: all but plain characters in octal."""
     return "".join(chr(byte) if byte in _PLAIN else f"\\0{byte:03o}" for byte in path)

@@ -15,7 +15,7 @@ DEADLINE_SECONDS: Final = 40.0
 _POLL: Final = 0.05
 
 
-class Disturbed(Exception):
+class BenchmarkAborted(Exception):
     """An instance was given the GPU meanwhile, so the burn-in was aborted."""
 
 
@@ -23,12 +23,12 @@ class NotMeasurable(Exception):
     """The GPU cannot be measured here; the text says why."""
 
 
-class BurnFailed(Exception):
+class BurnInFailed(Exception):
     """The measurement failed; the text says how."""
 
 
 @dataclass(frozen=True)
-class Burnt:
+class BurnInResult:
     """Result of one GPU.
 
     `proven_mib` of `asked_mib` were written and read back; `correct` says that every sum was right.
@@ -46,23 +46,23 @@ def wipe_gpu(uuid: str, *, deadline_s: float = DEADLINE_SECONDS) -> int:
 
     Raises:
         NotMeasurable: The GPU cannot be used here.
-        BurnFailed: The wipe failed.
+        BurnInFailed: The wipe failed.
     """
     outcome = _outcome(*_run(["wipe"], uuid, lambda: False, deadline_s))
     if not outcome["clean"]:
-        raise BurnFailed("what was overwritten does not read as zeros")
+        raise BurnInFailed("what was overwritten does not read as zeros")
     return int(outcome["wiped_mib"])
 
 
-def burn_gpu(uuid: str, needed: Callable[[], bool], *, deadline_s: float = DEADLINE_SECONDS) -> Burnt:
+def burn_in_gpu(uuid: str, needed: Callable[[], bool], *, deadline_s: float = DEADLINE_SECONDS) -> BurnInResult:
     """Burn the GPU in; `needed` is polled and aborts it.
 
     Raises:
         Disturbed: An instance needs the GPU.
         NotMeasurable: The GPU cannot be measured here.
-        BurnFailed: The measurement failed.
+        BurnInFailed: The measurement failed.
     """
-    return Burnt(**_outcome(*_run([], uuid, needed, deadline_s)))
+    return BurnInResult(**_outcome(*_run([], uuid, needed, deadline_s)))
 
 
 def _run(words: list[str], uuid: str, needed: Callable[[], bool], deadline_s: float) -> tuple[bytes, bytes, int]:
@@ -82,9 +82,9 @@ def _run(words: list[str], uuid: str, needed: Callable[[], bool], deadline_s: fl
 def _await(process: "subprocess.Popen[bytes]", needed: Callable[[], bool], end: float) -> None:
     while process.poll() is None:
         if needed():
-            raise Disturbed
+            raise BenchmarkAborted
         if time.monotonic() > end:
-            raise BurnFailed("the GPU did not finish in time")
+            raise BurnInFailed("the GPU did not finish in time")
         time.sleep(_POLL)
 
 
@@ -93,7 +93,7 @@ def _outcome(out: bytes, err: bytes, status: int) -> dict[str, Any]:
         outcome: dict[str, Any] = json.loads(out)
     except ValueError as error:
         last = err.decode(errors="replace").strip().splitlines()[-1:] or [f"ended with {status}"]
-        raise BurnFailed(last[0]) from error
+        raise BurnInFailed(last[0]) from error
     if "error" in outcome:
         raise NotMeasurable(str(outcome["error"]))
     return outcome

@@ -9,7 +9,7 @@ from agents.daemon.lib.errors import Failed
 from agents.protocol.messages import DesiredInstance
 
 
-class GpuTable:
+class GpuClaims:
     """GPUs claimed by containers that are about to start, so that none is given to two containers."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -20,7 +20,7 @@ class GpuTable:
     @contextmanager
     def claimed(self, desired: DesiredInstance) -> Iterator[None]:
         with self._lock:
-            rival = self._rival(desired)
+            rival = self._conflicting_gpu(desired)
             if rival is None:
                 self._claims.update(dict.fromkeys(desired.gpu_uuids, desired.id))
         if rival is not None:
@@ -32,6 +32,6 @@ class GpuTable:
                 for uuid in desired.gpu_uuids:
                     self._claims.pop(uuid, None)
 
-    def _rival(self, desired: DesiredInstance) -> str | None:
+    def _conflicting_gpu(self, desired: DesiredInstance) -> str | None:
         holders = {**self._runtime.running_gpus(), **self._claims} if desired.gpu_uuids else {}
         return next((uuid for uuid in desired.gpu_uuids if holders.get(uuid, desired.id) != desired.id), None)

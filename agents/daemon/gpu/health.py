@@ -11,7 +11,7 @@ import pynvml
 HOT: Final = pynvml.nvmlClocksThrottleReasonHwThermalSlowdown
 
 
-def ask(question: Callable[..., Any], *arguments: Any, default: Any) -> Any:
+def query_nvml(question: Callable[..., Any], *arguments: Any, default: Any) -> Any:
     """Call NVML; return the default on an error, since not every GPU and driver supports every call."""
     try:
         return question(*arguments)
@@ -19,17 +19,17 @@ def ask(question: Callable[..., Any], *arguments: Any, default: Any) -> Any:
         return default
 
 
-def trouble_of(handle: Any) -> str:
+def fault_of(handle: Any) -> str:
     """Return a sentence about the fault and its remedy; empty for a healthy GPU."""
-    _, _, pending, failed = ask(pynvml.nvmlDeviceGetRemappedRows, handle, default=(0, 0, 0, 0))
-    errors = ask(
+    _, _, pending, failed = query_nvml(pynvml.nvmlDeviceGetRemappedRows, handle, default=(0, 0, 0, 0))
+    errors = query_nvml(
         pynvml.nvmlDeviceGetTotalEccErrors,
         *(handle, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC),
         default=0,
     )
-    retired = ask(pynvml.nvmlDeviceGetRetiredPagesPendingStatus, handle, default=0)
-    divided, _ = ask(pynvml.nvmlDeviceGetMigMode, handle, default=(0, 0))
-    slowed = ask(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle, default=0)
+    retired = query_nvml(pynvml.nvmlDeviceGetRetiredPagesPendingStatus, handle, default=0)
+    divided, _ = query_nvml(pynvml.nvmlDeviceGetMigMode, handle, default=(0, 0))
+    slowed = query_nvml(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle, default=0)
     rows = (
         (failed, "A memory row could not be remapped: replace the GPU."),
         (pending, "A memory row waits to be remapped: reset the GPU (nvidia-smi --gpu-reset)."),

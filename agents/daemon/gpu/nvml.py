@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import pynvml
 
-from agents.daemon.gpu.health import ask, trouble_of
+from agents.daemon.gpu.health import fault_of, query_nvml
 from agents.protocol.messages import GpuFacts, GpuSample
 
 MIB = 1024**2
@@ -58,13 +58,15 @@ class NvmlProbe:
     def driver(self) -> tuple[str, str]:
         if not self._present:
             return "", ""
-        cuda = ask(pynvml.nvmlSystemGetCudaDriverVersion_v2, default=0)
-        return ask(pynvml.nvmlSystemGetDriverVersion, default=""), f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else ""
+        cuda = query_nvml(pynvml.nvmlSystemGetCudaDriverVersion_v2, default=0)
+        return query_nvml(
+            pynvml.nvmlSystemGetDriverVersion, default=""
+        ), f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else ""
 
     def facts(self) -> list[GpuFacts]:
         if not self._present:
             return []
-        for index in range(ask(pynvml.nvmlDeviceGetCount, default=len(self._known))):
+        for index in range(query_nvml(pynvml.nvmlDeviceGetCount, default=len(self._known))):
             try:
                 self._known[index] = _nvml_facts(index)
             except pynvml.NVMLError as error:
@@ -95,33 +97,35 @@ class NvmlProbe:
     def compute_processes(self, uuid: str) -> int | None:
         handle = self._handle(uuid)
         return (
-            None if handle is None else ask(lambda: len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)), default=None)
+            None
+            if handle is None
+            else query_nvml(lambda: len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)), default=None)
         )
 
     def rated_tflops(self, uuid: str) -> float | None:
         handle = self._handle(uuid)
         if handle is None:
             return None
-        cores = ask(pynvml.nvmlDeviceGetNumGpuCores, handle, default=0)
-        megahertz = ask(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM, default=0)
+        cores = query_nvml(pynvml.nvmlDeviceGetNumGpuCores, handle, default=0)
+        megahertz = query_nvml(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM, default=0)
         return 2 * cores * megahertz / 1e6 or None
 
     def _handle(self, uuid: str) -> Any:
         """Return the GPU's NVML handle; None if it is not there (any more)."""
         index = next((index for index, gpu in self._known.items() if gpu.uuid == uuid), None)
-        return None if index is None else ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
+        return None if index is None else query_nvml(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
 
 
 def _nvml_facts(index: int) -> GpuFacts:
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-    trouble = trouble_of(handle)
+    trouble = fault_of(handle)
     return GpuFacts(
         uuid=pynvml.nvmlDeviceGetUUID(handle),
         name=pynvml.nvmlDeviceGetName(handle),
         vram_mb=pynvml.nvmlDeviceGetMemoryInfo(handle).total // MIB,
         index=index,
-        pcie_gen=ask(pynvml.nvmlDeviceGetMaxPcieLinkGeneration, handle, default=0),
-        pcie_width=ask(pynvml.nvmlDeviceGetMaxPcieLinkWidth, handle, default=0),
+        pcie_gen=query_nvml(pynvml.nvmlDeviceGetMaxPcieLinkGeneration, handle, default=0),
+        pcie_width=query_nvml(pynvml.nvmlDeviceGetMaxPcieLinkWidth, handle, default=0),
         healthy=not trouble,
         detail=trouble,
     )
@@ -132,12 +136,12 @@ def _linked(index: int) -> bool | None:
 
     A GPU without NVLink does not support the call.
     """
-    handle = ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
+    handle = query_nvml(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
     if handle is None:
         return None
     links = range(pynvml.NVML_NVLINK_MAX_LINKS)
     return any(
-        ask(pynvml.nvmlDeviceGetNvLinkState, handle, link, default=0) == pynvml.NVML_FEATURE_ENABLED for link in links
+        query_nvml(pynvml.nvmlDeviceGetNvLinkState, handle, link, default=0) == pynvml.NVML_FEATURE_ENABLED for link in links
     )
 
 
@@ -147,8 +151,8 @@ def _nvml_sample(index: int, identity: str) -> GpuSample:
         uuid=identity,
         util_pct=pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
         vram_used_mb=pynvml.nvmlDeviceGetMemoryInfo(handle).used // MIB,
-        temperature_c=ask(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU, default=0),
-        power_w=ask(pynvml.nvmlDeviceGetPowerUsage, handle, default=0) // 1000,
+        temperature_c=query_nvml(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU, default=0),
+        power_w=query_nvml(pynvml.nvmlDeviceGetPowerUsage, handle, default=0) // 1000,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from agents.daemon.gpu.benchmark import BurnFailed, NotMeasurable
+from agents.daemon.gpu.benchmark import BurnInFailed, NotMeasurable
 from agents.daemon.lib.errors import Failed
 from agents.protocol.messages import DesiredInstance
 
@@ -21,10 +21,10 @@ LOOK_AGAIN_S: Final = 0.2
 AT_ONCE: Final = 8
 
 Processes = Callable[[str], int | None]  # returns how many processes compute on this GPU; None: unknown
-Wipe = Callable[[str], object]  # raises NotMeasurable or BurnFailed
+Wipe = Callable[[str], object]  # raises NotMeasurable or BurnInFailed
 
 
-class Wipes:
+class GpuWiper:
     """Remembers which instance had which GPU last, as far as this agent has seen."""
 
     def __init__(self, processes: Processes, wipe: Wipe, *, end_within_s: float = END_WITHIN_S) -> None:
@@ -55,5 +55,5 @@ class Wipes:
             self._wipe(uuid)
         except NotMeasurable as error:
             logger.warning("the memory of %s is not wiped: %s", uuid, error)
-        except BurnFailed as error:
+        except BurnInFailed as error:
             raise Failed("start_failed", f"The memory of GPU {uuid} could not be wiped: {error}") from error

@@ -16,7 +16,7 @@ from urllib3.exceptions import HTTPError
 
 from agents.daemon.control_plane.http_client import LinkError, check_answer
 from agents.daemon.control_plane.tls import Client
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 from agents.protocol.release import (
     RELEASE_FILE,
     RELEASE_PATH,
@@ -33,7 +33,7 @@ LARGEST_BYTES: Final = 64 * 1024 * 1024
 INSTALL_S: Final = 900
 CURRENT: Final = "current"
 VERSIONS: Final = "versions"
-WHOLE: Final = ".whole"  # marks a version whose installation was completed
+COMPLETE_MARK: Final = ".whole"  # marks a version whose installation was completed
 
 
 class NotInstalled(Exception):
@@ -59,7 +59,7 @@ class Releases:
             LinkError: The market refused, or could not be reached.
         """
         content = self._fetch(RELEASE_FILE)
-        return verified(content, self._fetch(SIGNATURE_FILE).decode(errors="replace"), self._key)
+        return verify_release(content, self._fetch(SIGNATURE_FILE).decode(errors="replace"), self._key)
 
     def download(self, release: Release, folder: Path) -> tuple[Path, Path]:
         """Download the wheel and the requirements, as they were signed.
@@ -73,7 +73,7 @@ class Releases:
             content = self._fetch(name)
             if hashlib.sha256(content).hexdigest() != digest:
                 raise BadRelease(f"{name} is not what the release key signed.")
-            write_whole(folder / name, content)
+            write_atomically(folder / name, content)
             found.append(folder / name)
         return found[0], found[1]
 
@@ -115,14 +115,14 @@ class Versions:
             NotInstalled: The installation failed.
         """
         target = self._folder / f"{release.version}-{release.wheel_sha256[:12]}"
-        if not (target / WHOLE).exists():
+        if not (target / COMPLETE_MARK).exists():
             shutil.rmtree(target, ignore_errors=True)
             _run(sys.executable, "-m", "venv", str(target))
             wheel, requirements = fetch(target)
             pip = (str(target / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
             _run(*pip, "--require-hashes", "-r", str(requirements))
             _run(*pip, "--no-deps", "--no-index", str(wheel))
-            (target / WHOLE).touch()
+            (target / COMPLETE_MARK).touch()
         told = _run(str(target / "bin" / "berth-agent"), "--version").strip()
         if told != f"berth-agent {release.version}":
             raise NotInstalled(f"What was installed calls itself {told!r}, not version {release.version}.")
@@ -135,14 +135,14 @@ class Versions:
         spare.symlink_to(target)
         spare.replace(self._link)
 
-    def drop_others(self, *kept: Path) -> None:
+    def delete_others(self, *kept: Path) -> None:
         """Delete all versions but these."""
         for folder in self._folder.iterdir():
             if folder.resolve() not in {path.resolve() for path in kept}:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def verified(content: bytes, signature: str, public_key: str) -> Release:
+def verify_release(content: bytes, signature: str, public_key: str) -> Release:
     """Verify the signature and parse the release.
 
     Raises:

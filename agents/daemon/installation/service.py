@@ -36,7 +36,7 @@ def restart_service(state: Path) -> None:
         _systemctl("restart", UNIT.name)
 
 
-def drop_service(state: Path) -> list[str]:
+def remove_service(state: Path) -> list[str]:
     """Remove the service and return what was removed."""
     if not has_service(state):
         return []

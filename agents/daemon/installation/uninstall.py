@@ -21,13 +21,13 @@ from agents.daemon.disks.system_disks import mounted_at
 from agents.daemon.docker_engine.container_spec import HOST_LABEL, INSTANCE_LABEL, is_made_here
 from agents.daemon.docker_engine.errors import open_engine
 from agents.daemon.docker_engine.firewall import FORWARD_CHAIN, INPUT_CHAIN, Firewall
-from agents.daemon.docker_engine.host_claim import drop_claim
+from agents.daemon.docker_engine.host_claim import remove_claim
 from agents.daemon.engine.image_cache import CACHE_FILE, ImageCache
 from agents.daemon.engine.interface import EngineRefused
-from agents.daemon.installation.service import drop_service
+from agents.daemon.installation.service import remove_service
 from agents.daemon.lib.config import CONFIG_FILE, AgentConfig
 from agents.daemon.lib.journal import Journal
-from agents.daemon.lib.state_folder import known_place
+from agents.daemon.lib.state_folder import check_location
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class StillInUse(Exception):
 
 
 @dataclass(frozen=True)
-class Holdings:
+class RemainingUse:
     """What renters have here: instances that the market names, and what the engine and the disks hold."""
 
     named: tuple[str, ...]
@@ -64,10 +64,10 @@ class Holdings:
         return "; ".join(told)
 
 
-def take_stock(state: Path, config: AgentConfig) -> Holdings:
+def list_remaining_use(state: Path, config: AgentConfig) -> RemainingUse:
     """List what renters have here; a market that does not know this host's key any more names nothing."""
-    named, market = _ask_market(state, config)
-    return Holdings(named, tuple(_here(state, config)), market)
+    named, market = _query_market(state, config)
+    return RemainingUse(named, tuple(_local_use(state, config)), market)
 
 
 def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
@@ -77,8 +77,8 @@ def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
         StillInUse: A renter has something here, and `force` is not set.
         FolderCopied: The folder is a copy.
     """
-    known_place(state)
-    stock = take_stock(state, config)
+    check_location(state)
+    stock = list_remaining_use(state, config)
     if not stock.empty and not force:
         raise StillInUse(f"Nothing was removed: {stock}. {DRAIN}")
     removed: list[str] = []
@@ -86,8 +86,8 @@ def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
         removed += _from_engine(state, config)
         removed += _from_disks(state)
         removed += _from_firewall(config.host_id)
-    removed += drop_service(state)
-    _drop_folder(state)
+    removed += remove_service(state)
+    _delete_folder(state)
     return [*removed, f"folder {state}"]
 
 
@@ -96,7 +96,7 @@ def is_removed(state: Path) -> bool:
     return state.is_dir() and not any(state.iterdir())
 
 
-def _drop_folder(state: Path) -> None:
+def _delete_folder(state: Path) -> None:
     """Delete the folder, its identity last, so that an interrupted uninstall can be repeated."""
     for path in sorted(state.iterdir(), key=lambda path: path.name == CONFIG_FILE):
         if path.is_dir() and not path.is_symlink():
@@ -106,7 +106,7 @@ def _drop_folder(state: Path) -> None:
     state.rmdir()
 
 
-def _ask_market(state: Path, config: AgentConfig) -> tuple[tuple[str, ...], str]:
+def _query_market(state: Path, config: AgentConfig) -> tuple[tuple[str, ...], str]:
     agent = wiring.build_agent(state, config)
     try:
         wanted = agent.ask()
@@ -118,7 +118,7 @@ def _ask_market(state: Path, config: AgentConfig) -> tuple[tuple[str, ...], str]
     return tuple(sorted(item.id for item in wanted if item.run != "gone")), ""
 
 
-def _here(state: Path, config: AgentConfig) -> Iterator[str]:
+def _local_use(state: Path, config: AgentConfig) -> Iterator[str]:
     if config.runtime == "docker":
         with open_engine() as client:
             for item in client.containers(all=True, filters={"label": _own(config)}):
@@ -157,7 +157,7 @@ def _from_engine(state: Path, config: AgentConfig) -> Iterator[str]:
                 if not error.missing:
                     raise
             yield f"image {item['Id'][7:19]}"
-    drop_claim(config.host_id)
+    remove_claim(config.host_id)
 
 
 def _images(client: Any, config: AgentConfig, instances: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -193,9 +193,9 @@ def _mounts_below(state: Path) -> list[str]:
 
 def _detach(image: Path) -> None:
     """Detach loop devices that a killed agent left attached."""
-    listed = _quiet("losetup", "-n", "-O", "NAME", "-j", str(image)).stdout.split()
+    listed = _run_unchecked("losetup", "-n", "-O", "NAME", "-j", str(image)).stdout.split()
     for device in listed:
-        _quiet("losetup", "-d", device)
+        _run_unchecked("losetup", "-d", device)
 
 
 def _from_firewall(host_id: str) -> Iterator[str]:
@@ -209,6 +209,6 @@ def _from_firewall(host_id: str) -> Iterator[str]:
         yield f"firewall chains {FORWARD_CHAIN} and {INPUT_CHAIN}"
 
 
-def _quiet(*command: str) -> "subprocess.CompletedProcess[str]":
+def _run_unchecked(*command: str) -> "subprocess.CompletedProcess[str]":
     # Fixed programs, with paths of our own.
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603

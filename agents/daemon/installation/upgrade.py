@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon import __version__
-from agents.daemon.control_plane.confirming_client import NOTE_FILE, read_note
+from agents.daemon.control_plane.confirming_client import CONFIRMATION_FILE, read_confirmation
 from agents.daemon.installation.releases import Releases, Versions
 from agents.daemon.installation.service import has_service, restart_service
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 from agents.daemon.lib.state_folder import holder_of
 from agents.protocol.release import BadRelease, version_key
 
@@ -36,17 +36,17 @@ class RolledBack(Exception):
     """The new version did not sync with the market, so the old one runs again."""
 
 
-class UpgradeUnderWay(Exception):
+class UpgradeInProgress(Exception):
     """Another upgrade is running; each would take the other's trial for an interrupted one."""
 
 
 @contextmanager
-def _alone(state: Path) -> Iterator[None]:
+def _upgrade_lock(state: Path) -> Iterator[None]:
     with (state / TRIAL_LOCK).open("w") as file:  # no child process inherits it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UpgradeUnderWay("Another upgrade of this host is under way.") from error
+            raise UpgradeInProgress("Another upgrade of this host is under way.") from error
         yield
 
 
@@ -76,13 +76,13 @@ class Upgrade:
             LinkError: The market refused, or could not be reached.
             NotInstalled: The installation failed.
             RolledBack: The new version did not sync in time.
-            UpgradeUnderWay: Another upgrade is running.
+            UpgradeInProgress: Another upgrade is running.
         """
-        with _alone(self._state):
+        with _upgrade_lock(self._state):
             return self._run(releases, older=older)
 
     def _run(self, releases: Releases, *, older: bool) -> str:
-        self._settle()
+        self._finish_interrupted()
         release = releases.newest()
         if release.version == __version__:
             return f"Version {__version__} is the market's newest."
@@ -93,19 +93,19 @@ class Upgrade:
         new = self._versions.install(release, lambda folder: releases.download(release, folder))
         ran = holder_of(self._state) != 0 or has_service(self._state)
         old = self._versions.current
-        self._note(_Trial(str(old), str(new)))
+        self._record_trial(_Trial(str(old), str(new)))
         self._versions.switch(new)
         if not ran:
             self._end_trial()
             return f"Version {release.version} is installed. No agent runs: start it."
         self._try(old, new)
-        self._versions.drop_others(old, new)
+        self._versions.delete_others(old, new)
         return f"Version {release.version} runs; the market has heard it."
 
     def _try(self, old: Path, new: Path) -> None:
         try:
-            self._start_anew()
-            heard = self._is_heard(new, self._deadline_s)
+            self._restart_agent()
+            heard = self._has_synced(new, self._deadline_s)
         except KeyboardInterrupt:
             heard = False
         if heard:
@@ -117,13 +117,13 @@ class Upgrade:
                 f" containers went on. Its log says why: journalctl -u berth-agent"
             )
 
-    def _settle(self) -> None:
+    def _finish_interrupted(self) -> None:
         """Finish an interrupted upgrade: keep the new version if it has synced, else go back."""
         try:
             trial = _Trial(**json.loads((self._state / TRIAL_FILE).read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
             return
-        note = read_note(self._state)
+        note = read_confirmation(self._state)
         if note is None or note.program != trial.new:
             self._go_back(Path(trial.old))
         self._end_trial()
@@ -132,14 +132,14 @@ class Upgrade:
         """Go back to the former version; a process that died or dies of the signal is started again."""
         self._versions.switch(old)
         for _ in range(BACK_TRIES):
-            self._start_anew()
-            if self._is_heard(old, BACK_S):
+            self._restart_agent()
+            if self._has_synced(old, BACK_S):
                 break
         self._end_trial()
 
-    def _start_anew(self) -> None:
+    def _restart_agent(self) -> None:
         """Restart the running agent as the selected version; start one if it has died."""
-        (self._state / NOTE_FILE).unlink(missing_ok=True)  # a process keeps its id when it changes its program
+        (self._state / CONFIRMATION_FILE).unlink(missing_ok=True)  # a process keeps its id when it changes its program
         pid = holder_of(self._state)
         if pid > 0:
             os.kill(pid, signal.SIGUSR1)
@@ -150,18 +150,18 @@ class Upgrade:
             with (self._state / "agent.log").open("ab") as log:
                 subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
 
-    def _is_heard(self, program: Path, within_s: float) -> bool:
+    def _has_synced(self, program: Path, within_s: float) -> bool:
         """Return whether the market accepts a sync of this program in time."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:
-            note, pid = read_note(self._state), holder_of(self._state)
+            note, pid = read_confirmation(self._state), holder_of(self._state)
             if note is not None and Path(note.program) == program and note.pid == pid:
                 return True
             time.sleep(LOOK_S)
         return False
 
-    def _note(self, trial: _Trial) -> None:
-        write_whole(self._state / TRIAL_FILE, json.dumps(asdict(trial)).encode())
+    def _record_trial(self, trial: _Trial) -> None:
+        write_atomically(self._state / TRIAL_FILE, json.dumps(asdict(trial)).encode())
 
     def _end_trial(self) -> None:
         (self._state / TRIAL_FILE).unlink(missing_ok=True)

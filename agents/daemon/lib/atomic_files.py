@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes, *, spare: Path | None = None) -> None:
+def write_atomically(path: Path, content: bytes, *, spare: Path | None = None) -> None:
     """Write a file atomically, readable by its owner alone from the first moment.
 
     Until it is complete it is named `spare`, by default `<name>.new`.

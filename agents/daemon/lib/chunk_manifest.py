@@ -20,7 +20,7 @@ HOLE: Final = bytes(DIGEST)  # stands for the digest of a chunk of zeros
 _ZEROS: Final = bytes(CHUNK)
 _AT_ONCE: Final = 4096  # chunks that are marked as zeros in one step
 
-Tell = Callable[[int, int], None]  # called with the bytes read so far and their total; may raise to abort
+ProgressCallback = Callable[[int, int], None]  # called with the bytes read so far and their total; may raise to abort
 
 
 class BadManifest(Exception):
@@ -54,7 +54,7 @@ class Digests:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FileManifest:
     """One file: its name in the manifest, its size, and the digest of each chunk."""
 
     name: str
@@ -74,7 +74,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Part:
+class ContentRange:
     """A range of bytes in the first file, with a name that stands for its content on any host."""
 
     name: str
@@ -88,14 +88,14 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parcel:
+class TransferManifest:
     """Files in order, with their chunks numbered consecutively; `skipped` names parts that are not sent."""
 
-    sheets: tuple[Sheet, ...]
-    parts: tuple[Part, ...] = ()
+    sheets: tuple[FileManifest, ...]
+    parts: tuple[ContentRange, ...] = ()
     skipped: frozenset[str] = frozenset()
 
-    def without(self, names: Collection[str]) -> "Parcel":
+    def without(self, names: Collection[str]) -> "TransferManifest":
         """Return the same manifest with the content of these parts replaced by zeros."""
         skipped = frozenset(part.name for part in self.parts if part.name in names)
         if not skipped:
@@ -124,7 +124,7 @@ class Parcel:
     def sent_bytes(self) -> int:
         return sum(sheet.sent_bytes for sheet in self.sheets)
 
-    def chunks(self, first: int = 0) -> Iterator[tuple[int, Sheet, int]]:
+    def chunks(self, first: int = 0) -> Iterator[tuple[int, FileManifest, int]]:
         """Yield (number, sheet, number in the sheet) for every chunk to be sent, from `first` on."""
         starts = [0, *accumulate(len(sheet.digests) for sheet in self.sheets)]
         for start, sheet in zip(starts, self.sheets, strict=False):
@@ -135,7 +135,7 @@ class Parcel:
     def bytes_before(self, first: int) -> int:
         return self.sent_bytes - sum(sheet.length(at) for _number, sheet, at in self.chunks(first))
 
-    def place(self, number: int) -> tuple[Sheet, int]:
+    def place(self, number: int) -> tuple[FileManifest, int]:
         """Return the file of a chunk, and the chunk's number in it.
 
         Raises:
@@ -152,7 +152,7 @@ def digest_of(chunk: bytes) -> bytes:
     return HOLE if chunk == _ZEROS[: len(chunk)] else hashlib.sha256(chunk).digest()
 
 
-def describe(name: str, path: Path, tell: Tell = lambda done, total: None) -> Sheet:
+def hash_file(name: str, path: Path, tell: ProgressCallback = lambda done, total: None) -> FileManifest:
     """Read a file completely, except for its holes, and return its digests."""
     size = path.stat().st_size
     with path.open("rb", buffering=0) as file:
@@ -165,7 +165,7 @@ def describe(name: str, path: Path, tell: Tell = lambda done, total: None) -> Sh
             in_hole = start + length <= data_from
             digests += HOLE if in_hole else digest_of(os.pread(file.fileno(), length, start))
             tell(start + length, size)
-    return Sheet(name, size, Digests(digests))
+    return FileManifest(name, size, Digests(digests))
 
 
 def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
@@ -177,9 +177,9 @@ def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
         return size, size
 
 
-def parcel_of(
-    names: Sequence[str], sizes: Sequence[int], digests: bytes | bytearray, whole: str, parts: Sequence[Part] = ()
-) -> Parcel:
+def build_manifest(
+    names: Sequence[str], sizes: Sequence[int], digests: bytes | bytearray, whole: str, parts: Sequence[ContentRange] = ()
+) -> TransferManifest:
     """Build the manifest that another host has sent.
 
     Raises:
@@ -188,9 +188,9 @@ def parcel_of(
     sheets, start = [], 0
     for name, size in zip(names, sizes, strict=True):
         end = start + DIGEST * -(-size // CHUNK)
-        sheets.append(Sheet(name, size, Digests(memoryview(digests)[start:end])))
+        sheets.append(FileManifest(name, size, Digests(memoryview(digests)[start:end])))
         start = end
-    parcel = Parcel(tuple(sheets), tuple(parts))
+    parcel = TransferManifest(tuple(sheets), tuple(parts))
     if any(part.start < 0 or part.size < 0 or part.start + part.size > sizes[0] for part in parts):
         raise BadManifest("a part does not lie in its file")
     if start != len(digests) or parcel.whole != whole or any(size < 0 for size in sizes):

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 
 DEFAULT_STATE = Path("/var/lib/berth-agent")
 FULL_PERCENT: Final = 85  # of the disk where the engine keeps images; above it, unused images are removed
@@ -87,7 +87,7 @@ def load_or_make_key(state: Path, name: str = KEY_FILE) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text()))
 
 
-def take_next_key(state: Path) -> None:
+def activate_next_key(state: Path) -> None:
     """Replace the host's key by its next one."""
     (state / NEXT_KEY_FILE).replace(state / KEY_FILE)
 
@@ -98,4 +98,4 @@ def public_hex(key: Ed25519PrivateKey) -> str:
 
 def _write_private(path: Path, content: bytes) -> None:
     path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
-    write_whole(path, content)
+    write_atomically(path, content)

@@ -82,10 +82,10 @@ class Journal:
         if found.damaged:
             logger.error(_DAMAGE, path, found.damaged, path.with_name(DAMAGED))
             _keep_copy(path)
-        self._drop_tombstones()
+        self._delete_tombstones()
         self._size = self._offset = 0
-        self._settle_names()
-        self._begin(found.end)
+        self._repair_names()
+        self._open(found.end)
 
     @property
     def epoch(self) -> int:
@@ -124,7 +124,7 @@ class Journal:
     def amend(self, instance: str, **changes: Any) -> None:
         self.record({instance: replace(self.entry(instance), **changes)})
 
-    def note_failure(self, desired: DesiredInstance, code: str, detail: str) -> None:
+    def record_failure(self, desired: DesiredInstance, code: str, detail: str) -> None:
         """Record that this generation failed for good and is not to be tried again."""
         self.amend(desired.id, failed=desired.generation, failure_code=code, failure_detail=detail)
 
@@ -140,7 +140,7 @@ class Journal:
     def close(self) -> None:
         self._closing()
 
-    def _begin(self, end: int) -> None:
+    def _open(self, end: int) -> None:
         """Compact; on a full disk without a second file, continue after the last complete record."""
         try:
             self._compact()
@@ -148,11 +148,11 @@ class Journal:
             if error.errno != errno.ENOSPC or not self._path.exists():
                 raise
             logger.warning("the journal is not compacted: %s", error)
-            self._hold(os.open(self._path, os.O_RDWR))
+            self._use_file(os.open(self._path, os.O_RDWR))
             self._size, self._offset = os.fstat(self._file).st_size, end
             os.pwrite(self._file, bytes(self._size - end), end)
 
-    def _hold(self, file: int) -> None:
+    def _use_file(self, file: int) -> None:
         """Write to this file from now on; it is closed with the journal, or garbage-collected."""
         self._file, self._closing = file, weakref.finalize(self, os.close, file)
 
@@ -167,7 +167,7 @@ class Journal:
 
     def _compact(self) -> None:
         whole = b"".join(_line(key, entry) for key, entry in self._entries.items())
-        file, size = self._room((len(whole) // CHUNK + 1) * CHUNK)
+        file, size = self._open_spare((len(whole) // CHUNK + 1) * CHUNK)
         try:
             os.pwrite(file, whole + bytes(size - len(whole)), 0)
             os.fsync(file)
@@ -180,12 +180,12 @@ class Journal:
             raise
         if self._size:
             self._closing()
-        self._hold(file)
+        self._use_file(file)
         self._size, self._offset = size, len(whole)
-        self._settle_change()
+        self._finish_swap()
         self._reserve_spare(size)
 
-    def _room(self, size: int) -> tuple[int, int]:
+    def _open_spare(self, size: int) -> tuple[int, int]:
         """Open the spare file with at least `size` bytes, and return it with its size."""
         file = os.open(self._spare, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -197,7 +197,7 @@ class Journal:
             raise
         return file, max(there, size)
 
-    def _settle_change(self) -> None:
+    def _finish_swap(self) -> None:
         """Make the former journal, whose blocks stay allocated, the next spare file.
 
         Raises:
@@ -213,7 +213,7 @@ class Journal:
             )
             raise self._lost from error
 
-    def _settle_names(self) -> None:
+    def _repair_names(self) -> None:
         """Repair the names after a crash during a swap of the two files.
 
         Such a crash leaves the former journal, or a second name of the present one.
@@ -229,11 +229,11 @@ class Journal:
     def _reserve_spare(self, size: int) -> None:
         """Reserve room for the next compaction, as far as possible."""
         try:
-            os.close(self._room(size)[0])
+            os.close(self._open_spare(size)[0])
         except OSError as error:
             logger.warning("no room is set aside for the journal: %s", error)
 
-    def _drop_tombstones(self) -> None:
+    def _delete_tombstones(self) -> None:
         oldest = time.time() - TOMBSTONE_SECONDS
         self._entries = {
             key: entry
@@ -243,7 +243,7 @@ class Journal:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _JournalContent:
     """Content of a file: last complete record per instance, end of the last one, number of damaged ones."""
 
     entries: dict[str, Entry]
@@ -256,7 +256,7 @@ def _line(instance: str, entry: Entry) -> bytes:
     return b'%s%s%08x"}\n' % (record[:-1], _SUM, zlib.crc32(record))
 
 
-def _read(path: Path) -> _Found:
+def _read(path: Path) -> _JournalContent:
     """Read the records; a torn last line is ignored, any earlier line that is not as written is damaged.
 
     A torn last line was never acknowledged to anybody.
@@ -270,7 +270,7 @@ def _read(path: Path) -> _Found:
             damaged += 1
         else:
             found[record[0]] = record[1]
-    return _Found(found, end, damaged)
+    return _JournalContent(found, end, damaged)
 
 
 def _record(line: bytes) -> tuple[str, Entry] | None:

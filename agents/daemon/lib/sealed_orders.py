@@ -2,7 +2,7 @@
 
 It passes through Redis and the relay, which cannot read it, and saves the sync by which the agent would have learnt
 the same. A slip is base64url of a nonce of 12 bytes and of `DesiredInstance` as JSON under AES-256-GCM. The key is
-derived from the `slip_key` of the host's last DesiredState. The slip holds the password's hash and the tokens of
+derived from the `early_order_key` of the host's last DesiredState. The slip holds the password's hash and the tokens of
 the instance's programs, and only the control plane can have written it.
 """
 
@@ -21,20 +21,20 @@ PURPOSE: Final = b"berth-slip-v2\n"
 _NONCE: Final = 12
 
 
-class BadSlip(Exception):
+class BadEarlyOrder(Exception):
     """The slip is not encrypted with this key, or is malformed."""
 
 
-def open_slip(key: str, slip: str) -> DesiredInstance:
+def decrypt_early_order(key: str, slip: str) -> DesiredInstance:
     if not key:
-        raise BadSlip("This host has been told no key to slips.")
+        raise BadEarlyOrder("This host has been told no key to slips.")
     try:
         sealed = base64.urlsafe_b64decode(slip + "=" * (-len(slip) % 4))
         return decode(DesiredInstance, _cipher(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], PURPOSE))
     except (ValueError, InvalidTag, MalformedMessage) as error:
-        raise BadSlip(f"The slip cannot be read: {error or 'its seal does not match'}") from error
+        raise BadEarlyOrder(f"The slip cannot be read: {error or 'its seal does not match'}") from error
 
 
 def _cipher(key: str) -> AESGCM:
-    """Derive a separate key, since the same `slip_key` also signs grants."""
+    """Derive a separate key, since the same `early_order_key` also signs grants."""
     return AESGCM(hmac.digest(bytes.fromhex(key), PURPOSE, hashlib.sha256))

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 from agents.daemon.lib.config import FolderUnusable
 
 LOCK_FILE: Final = "lock"
@@ -29,7 +29,7 @@ class FolderCopied(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class FolderLocation:
     """Original location of the folder.
 
     `token` identifies the folder on the engine; adopting a copy makes a new one. A copy has another inode, or is on
@@ -63,7 +63,7 @@ def folder_lock(state: Path) -> Iterator[None]:
             os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     except BlockingIOError as error:
-        said = f"An agent runs from {state} already{_told(state)}: stop it first (systemctl stop berth-agent)."
+        said = f"An agent runs from {state} already{_holder_text(state)}: stop it first (systemctl stop berth-agent)."
         raise FolderInUse(said) from error
     finally:
         os.close(handle)
@@ -84,7 +84,7 @@ def holder_of(state: Path) -> int:
         os.close(handle)
 
 
-def own_place(state: Path) -> Place | None:
+def recorded_location(state: Path) -> FolderLocation | None:
     """Return the folder's recorded location, recording it at the first start.
 
     It is None while a full disk prevents that.
@@ -92,7 +92,7 @@ def own_place(state: Path) -> Place | None:
     Raises:
         FolderCopied: The folder is a copy.
     """
-    known = known_place(state)
+    known = check_location(state)
     if known is not None:
         return known
     try:
@@ -103,7 +103,7 @@ def own_place(state: Path) -> Place | None:
         return None
 
 
-def known_place(state: Path) -> Place | None:
+def check_location(state: Path) -> FolderLocation | None:
     """Return the folder's recorded location without writing; None before the agent's first start.
 
     Raises:
@@ -119,7 +119,7 @@ def known_place(state: Path) -> Place | None:
     return known
 
 
-def adopt(state: Path, *, claimed_by: str = "") -> Place:
+def adopt(state: Path, *, claimed_by: str = "") -> FolderLocation:
     """Make a copy the host's folder from now on; `claimed_by` is the folder that holds the engine's claim.
 
     Raises:
@@ -138,9 +138,9 @@ def forget_place(state: Path) -> None:
     (state / PLACE_FILE).unlink(missing_ok=True)
 
 
-def _known(state: Path) -> Place | None:
+def _known(state: Path) -> FolderLocation | None:
     try:
-        return Place(**json.loads((state / PLACE_FILE).read_bytes()))
+        return FolderLocation(**json.loads((state / PLACE_FILE).read_bytes()))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
@@ -150,9 +150,9 @@ def _known(state: Path) -> Place | None:
         raise FolderCopied(said) from error
 
 
-def _write(state: Path) -> Place:
-    place = Place(secrets.token_hex(16), _machine(), state.stat().st_ino, str(state.resolve()))
-    write_whole(state / PLACE_FILE, json.dumps(asdict(place)).encode())
+def _write(state: Path) -> FolderLocation:
+    place = FolderLocation(secrets.token_hex(16), _machine(), state.stat().st_ino, str(state.resolve()))
+    write_atomically(state / PLACE_FILE, json.dumps(asdict(place)).encode())
     return place
 
 
@@ -161,6 +161,6 @@ def _machine() -> str:
     return MACHINE_ID.read_text().strip() if MACHINE_ID.exists() else ""
 
 
-def _told(state: Path) -> str:
+def _holder_text(state: Path) -> str:
     pid = (state / LOCK_FILE).read_text()
     return f" (process {pid})" if pid else ""

@@ -13,13 +13,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from agents.daemon.disks.loop_disks import DiskMissing, Disks, LoopDisks
-from agents.daemon.disks.operation_runner import Operation, Operator, Tidy
+from agents.daemon.disks.operation_runner import Cleanup, Operation, Operator
 from agents.daemon.disks.volume_store import LoopVolumes, Volumes, checked_id
 from agents.daemon.docker_engine.runtime import DockerRuntime
-from agents.daemon.engine.interface import EngineRefused, EngineSilent, NoRoom, Pull, PullStalled, Runtime
+from agents.daemon.engine.interface import (
+    EngineRefused,
+    EngineSilent,
+    ImageRequest,
+    InsufficientDiskSpace,
+    PullStalled,
+    Runtime,
+)
 from agents.daemon.lib.errors import Failed, Superseded
-from agents.daemon.operations.rclone_container import DISK_AT, BoxOrder, BoxState, DockerBoxes, RcloneContainers
-from agents.daemon.operations.rclone_log import SyncLog, SyncStats, fault_of, read_log
+from agents.daemon.operations.rclone_container import (
+    DISK_AT,
+    DockerSyncContainers,
+    SyncContainerOrder,
+    SyncContainers,
+    SyncContainerState,
+)
+from agents.daemon.operations.rclone_log import SyncLog, SyncStats, failure_of, read_log
 from agents.daemon.reconciler.image_pulls import pull_failure
 from agents.protocol.sentences import say
 
@@ -42,7 +55,7 @@ Checkpoint = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Places:
+class HostDisks:
     """Disks of one host."""
 
     disks: LoopDisks
@@ -71,8 +84,8 @@ class SyncOrders:
     def __init__(
         self,
         runtime: Runtime,
-        boxes: RcloneContainers,
-        places: Places,
+        boxes: SyncContainers,
+        places: HostDisks,
         *,
         checkpoint: Checkpoint,
         local_images: bool = False,
@@ -116,20 +129,20 @@ class SyncOrders:
         state = self._boxes.state(key)
         if state is None or not (state.running or state.has_result):
             self._boxes.remove(key)
-            self._begin(work, key)
-        state, log = self._follow(work, key)
+            self._start_container(work, key)
+        state, log = self._wait_for_end(work, key)
         self._checkpoint("sync-over")
-        outcome = _judged(state, log, work.order.args)
+        outcome = _outcome_of(state, log, work.order.args)
         self._boxes.remove(key)
         self._checkpoint("sync-removed")
         return outcome
 
-    def _begin(self, work: Operation, key: str) -> None:
+    def _start_container(self, work: Operation, key: str) -> None:
         args = work.order.args
-        words, told = sync_words(args), sync_login(args)
+        words, told = rclone_arguments(args), rclone_environment(args)
         disk = self._places.mounted(args)
-        self._bring(work, args["image"])
-        self._boxes.make(BoxOrder(key, args["image"], disk, read_only=args["direction"] == UP, words=words))
+        self._pull_image(work, args["image"])
+        self._boxes.make(SyncContainerOrder(key, args["image"], disk, read_only=args["direction"] == UP, words=words))
         self._checkpoint("sync-made")
         self._boxes.connect(key)
         self._checkpoint("sync-connected")
@@ -137,21 +150,21 @@ class SyncOrders:
         self._boxes.start(key, told)
         self._checkpoint("sync-started")
 
-    def _bring(self, work: Operation, image: str) -> None:
+    def _pull_image(self, work: Operation, image: str) -> None:
         if self._runtime.has_image(image):
             return
         if self._local_images:
             raise Failed("image_missing", f"The image {image} is not on this host.")
         work.progress(said=say("loading_copy_program"))
         try:
-            self._runtime.pull_image(Pull(image, lambda *_: work.check()), work.cancelled)
-        except (PullStalled, NoRoom) as error:
+            self._runtime.pull_image(ImageRequest(image, lambda *_: work.check()), work.cancelled)
+        except (PullStalled, InsufficientDiskSpace) as error:
             raise Failed("image_missing", str(error)) from error
         except EngineRefused as error:
             raise Failed(*pull_failure(image, str(error))) from error
         work.check()
 
-    def _follow(self, work: Operation, key: str) -> tuple[BoxState, SyncLog]:
+    def _wait_for_end(self, work: Operation, key: str) -> tuple[SyncContainerState, SyncLog]:
         while True:
             with contextlib.suppress(EngineSilent):  # retried: the container goes on copying without us
                 state = self._boxes.state(key)
@@ -161,12 +174,12 @@ class SyncOrders:
                 if not state.running:
                     return state, log
                 if log.stats is not None:
-                    _tell(work, log.stats)
+                    _report_progress(work, log.stats)
             if work.cancelled.wait(LOOK_S):
                 raise Superseded
 
 
-def sync_words(args: Mapping[str, str]) -> tuple[str, ...]:
+def rclone_arguments(args: Mapping[str, str]) -> tuple[str, ...]:
     """Return rclone's arguments.
 
     Raises:
@@ -184,7 +197,7 @@ def sync_words(args: Mapping[str, str]) -> tuple[str, ...]:
     return ("sync" if args.get("delete") else "copy", *ends, *_FLAGS)
 
 
-def sync_login(args: Mapping[str, str]) -> dict[str, str]:
+def rclone_environment(args: Mapping[str, str]) -> dict[str, str]:
     """Return rclone's environment variables.
 
     Raises:
@@ -205,7 +218,7 @@ def sync_login(args: Mapping[str, str]) -> dict[str, str]:
     return {f"RCLONE_CONFIG_REMOTE_{name}": value for name, value in settings.items()}
 
 
-def _judged(state: BoxState, log: SyncLog, args: Mapping[str, str]) -> dict[str, str]:
+def _outcome_of(state: SyncContainerState, log: SyncLog, args: Mapping[str, str]) -> dict[str, str]:
     """Return the outcome of a sync that has ended.
 
     Raises:
@@ -215,22 +228,22 @@ def _judged(state: BoxState, log: SyncLog, args: Mapping[str, str]) -> dict[str,
         raise Failed("sync_failed", "There are too many files in one folder to be compared with the memory that a sync has.")
     if state.code == 0:
         return (log.stats or SyncStats()).outcome
-    raise Failed(*fault_of(state.code or 0, log.faults, (args["secret"], args["key_id"])))
+    raise Failed(*failure_of(state.code or 0, log.faults, (args["secret"], args["key_id"])))
 
 
-def _tell(work: Operation, stats: SyncStats) -> None:
+def _report_progress(work: Operation, stats: SyncStats) -> None:
     words = say("copying") if stats.total_files else say("comparing_files")
     work.progress(stats.done_bytes, stats.total_bytes, words, files=(stats.copied_files, stats.total_files))
 
 
 def sync_operators(
     runtime: Runtime, disks: Disks, volumes: Volumes, *, checkpoint: Checkpoint, local_images: bool
-) -> tuple[Mapping[str, Operator], Tidy | None]:
+) -> tuple[Mapping[str, Operator], Cleanup | None]:
     """Return this host's operators, and a function that removes what earlier ones left."""
     if not (isinstance(runtime, DockerRuntime) and isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes)):
         return simulated_syncs(), None
-    places = Places(disks, volumes)
-    orders = SyncOrders(runtime, DockerBoxes(runtime), places, checkpoint=checkpoint, local_images=local_images)
+    places = HostDisks(disks, volumes)
+    orders = SyncOrders(runtime, DockerSyncContainers(runtime), places, checkpoint=checkpoint, local_images=local_images)
     return orders.operators(), orders.tidy
 
 

@@ -18,12 +18,12 @@ from agents.daemon.docker_engine.container_spec import (
     EngineOptions,
     network_name,
 )
-from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.engine.interface import EngineRefused
 
 DISK_AT: Final = "/disk"
-UNTOLD: Final = 90  # exit status if it was not sent its login: see images/sync/berth-sync
+NO_LOGIN_STATUS: Final = 90  # exit status if it was not sent its login: see images/sync/berth-sync
 _KILLED: Final = 128  # this status and higher ones: ended by a signal, as when the machine goes down
 _CPU_MILLIS: Final = 1000
 _MEMORY_MB: Final = 768
@@ -32,7 +32,7 @@ _LOG_LINES: Final = 300
 
 
 @dataclass(frozen=True)
-class BoxOrder:
+class SyncContainerOrder:
     """Order for one container; `words` are rclone's arguments."""
 
     id: str
@@ -43,7 +43,7 @@ class BoxOrder:
 
 
 @dataclass(frozen=True)
-class BoxState:
+class SyncContainerState:
     """State as the engine shows it; `code` is None while it runs and before it was started."""
 
     running: bool
@@ -53,17 +53,17 @@ class BoxState:
     @property
     def has_result(self) -> bool:
         """Return whether it ended by itself, after it had been sent everything."""
-        if self.running or self.code is None or self.code == UNTOLD:
+        if self.running or self.code is None or self.code == NO_LOGIN_STATUS:
             return False
         return self.out_of_memory or self.code < _KILLED
 
 
-class RcloneContainers(Protocol):
+class SyncContainers(Protocol):
     """Sync containers of one host."""
 
-    def state(self, key: str) -> BoxState | None: ...
+    def state(self, key: str) -> SyncContainerState | None: ...
 
-    def make(self, order: BoxOrder) -> None: ...
+    def make(self, order: SyncContainerOrder) -> None: ...
 
     def connect(self, key: str) -> None:
         """Make its network."""
@@ -79,11 +79,11 @@ class RcloneContainers(Protocol):
     def present(self) -> list[str]: ...
 
 
-def box_name(key: str) -> str:
+def container_name(key: str) -> str:
     return f"berth-sync-{key}"
 
 
-def box_body(order: BoxOrder, options: EngineOptions) -> dict[str, Any]:
+def container_body(order: SyncContainerOrder, options: EngineOptions) -> dict[str, Any]:
     """Return the body of the create call.
 
     Only an image, a checked disk and rclone's arguments come from outside.
@@ -133,57 +133,57 @@ def box_body(order: BoxOrder, options: EngineOptions) -> dict[str, Any]:
     }
 
 
-class DockerBoxes:
+class DockerSyncContainers:
     """Sync containers on the Docker Engine."""
 
     def __init__(self, runtime: DockerRuntime) -> None:
         self._runtime = runtime
 
-    def state(self, key: str) -> BoxState | None:
+    def state(self, key: str) -> SyncContainerState | None:
         try:
-            with engine_answers(), closing(self._runtime.engine()) as engine:
-                now = engine.inspect_container(box_name(key))["State"]
+            with convert_engine_errors(), closing(self._runtime.engine()) as engine:
+                now = engine.inspect_container(container_name(key))["State"]
         except EngineRefused as error:
             if error.missing:
                 return None
             raise
         running = now["Status"] in ("running", "restarting", "paused")
         ended = now["Status"] in ("exited", "dead")
-        return BoxState(running, int(now["ExitCode"]) if ended else None, bool(now["OOMKilled"]))
+        return SyncContainerState(running, int(now["ExitCode"]) if ended else None, bool(now["OOMKilled"]))
 
-    def make(self, order: BoxOrder) -> None:
-        with engine_answers(), closing(self._runtime.engine()) as engine:
-            engine.create_container_from_config(box_body(order, self._runtime.options), box_name(order.id))
+    def make(self, order: SyncContainerOrder) -> None:
+        with convert_engine_errors(), closing(self._runtime.engine()) as engine:
+            engine.create_container_from_config(container_body(order, self._runtime.options), container_name(order.id))
 
     def connect(self, key: str) -> None:
         self._runtime.make_network(key)
 
     def start(self, key: str, told: Mapping[str, str]) -> None:
         lines = "".join(f"{name}={value}\n" for name, value in told.items()) + ".\n"
-        with engine_answers(), closing(self._runtime.engine()) as engine:
+        with convert_engine_errors(), closing(self._runtime.engine()) as engine:
             # Attached first: what is sent before the program reads is kept for it, and closing our side closes its
             # input.
-            attached = engine.attach_socket(box_name(key), params={"stdin": 1, "stream": 1})
+            attached = engine.attach_socket(container_name(key), params={"stdin": 1, "stream": 1})
             with (
                 closing(attached),
                 closing(attached._sock) as connection,
             ):  # the attached object is a read-only file, with the socket behind it
-                engine.start(box_name(key))
+                engine.start(container_name(key))
                 connection.sendall(lines.encode())
 
     def log(self, key: str) -> bytes:
-        with engine_answers(), closing(self._runtime.engine()) as engine:
-            return bytes(engine.logs(box_name(key), stdout=True, stderr=True, tail=_LOG_LINES))
+        with convert_engine_errors(), closing(self._runtime.engine()) as engine:
+            return bytes(engine.logs(container_name(key), stdout=True, stderr=True, tail=_LOG_LINES))
 
     def remove(self, key: str) -> None:
         """Remove the container last: while it exists, it shows that more may be left."""
-        with contextlib.suppress(EngineRefused), engine_answers(), closing(self._runtime.engine()) as engine:
-            engine.kill(box_name(key))
-            engine.wait(box_name(key), timeout=60)
+        with contextlib.suppress(EngineRefused), convert_engine_errors(), closing(self._runtime.engine()) as engine:
+            engine.kill(container_name(key))
+            engine.wait(container_name(key), timeout=60)
         self._runtime.clear(key)
-        self._runtime.remove(box_name(key))
+        self._runtime.remove(container_name(key))
 
     def present(self) -> list[str]:
         mine = {"label": f"{SYNC_HOST_LABEL}={self._runtime.options.host_id}"}
-        with engine_answers(), closing(self._runtime.engine()) as engine:
+        with convert_engine_errors(), closing(self._runtime.engine()) as engine:
             return [item["Labels"][SYNC_LABEL] for item in engine.containers(all=True, filters=mine)]

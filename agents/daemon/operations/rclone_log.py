@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 
 DIRECTORY_MISSING: Final = 3
 # Text of rclone or an object storage → our code and a sentence. The first match counts.
-_WORDS: Final[tuple[tuple[str, str, str], ...]] = (
+_KNOWN_ERRORS: Final[tuple[tuple[str, str, str], ...]] = (
     ("no space left on device", "disk_full", "The disk is full."),
     ("remaining disk space", "disk_full", "The disk is full."),
     ("disk quota exceeded", "disk_full", "The disk is full."),
@@ -65,7 +65,7 @@ def read_log(raw: bytes) -> SyncLog:
     """Parse the log of rclone with --use-json-log; other lines are skipped."""
     stats, faults = None, []
     for line in raw.decode(errors="replace").splitlines():
-        told = words_of(line)
+        told = parse_json_object(line)
         if isinstance(told.get("stats"), Mapping):
             stats = _stats(told["stats"])
         elif told.get("level") in ("error", "critical"):
@@ -74,20 +74,20 @@ def read_log(raw: bytes) -> SyncLog:
     return SyncLog(stats, tuple(faults))
 
 
-def fault_of(code: int, faults: Iterable[str], secrets: Iterable[str]) -> tuple[str, str]:
+def failure_of(code: int, faults: Iterable[str], secrets: Iterable[str]) -> tuple[str, str]:
     """Return (our code, a sentence) for a sync that ended with this status of rclone."""
     said = list(faults)
     everything = " ".join(said).lower().replace(" ", "")
-    for words, name, sentence in _WORDS:
+    for words, name, sentence in _KNOWN_ERRORS:
         if words.replace(" ", "") in everything:
             return name, sentence
     if code == DIRECTORY_MISSING:
         return "folder_missing", "There is no such folder to copy from."
     last = next((line for line in reversed(said) if not line.startswith("Attempt ")), "")
-    return "sync_failed", _plain(last, secrets) or f"The copying ended with status {code}."
+    return "sync_failed", _redact(last, secrets) or f"The copying ended with status {code}."
 
 
-def _plain(text: str, secrets: Iterable[str]) -> str:
+def _redact(text: str, secrets: Iterable[str]) -> str:
     """Return the text as one line, without any part of a login."""
     text = _QUERY.sub("", text)
     for secret in filter(None, secrets):

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any, Final
 
 from agents.daemon.disks.operation_runner import Operation
-from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.engine.interface import Runtime
 from agents.daemon.lib.errors import Failed
@@ -79,7 +79,7 @@ class LogReader:
 
 def docker_source(runtime: DockerRuntime) -> Source:
     def read(container: str, tail: int | None, since: float | None) -> bytes:
-        with engine_answers(), closing(runtime.engine()) as engine:
+        with convert_engine_errors(), closing(runtime.engine()) as engine:
             wishes: dict[str, Any] = {} if since is None else {"since": since}
             raw = engine.logs(
                 container, stdout=True, stderr=True, timestamps=True, tail="all" if tail is None else tail, **wishes

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from agents.daemon.disks.operation_runner import Operation, Operator
-from agents.daemon.engine.interface import EngineRefused, NoRoom, Pull, PullStalled, Runtime
+from agents.daemon.engine.interface import EngineRefused, ImageRequest, InsufficientDiskSpace, PullStalled, Runtime
 from agents.daemon.lib.errors import Failed
-from agents.daemon.reconciler.actions import Checkpoint, pass_by
+from agents.daemon.reconciler.actions import Checkpoint, no_checkpoint
 from agents.daemon.reconciler.image_pulls import pull_failure
 from agents.protocol.messages import LayerProgress
 from agents.protocol.sentences import Said, say
@@ -17,10 +17,10 @@ SAVED_REPOSITORY: Final = "berth-saved"
 PUSH_TOTAL_S: Final = 60 * 60.0
 
 
-class ImageOrders:
+class ImageOperations:
     """Carries out orders on images; a repeated order does not save or push again what is done already."""
 
-    def __init__(self, runtime: Runtime, *, checkpoint: Checkpoint = pass_by) -> None:
+    def __init__(self, runtime: Runtime, *, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._runtime = runtime
         self._checkpoint = checkpoint
 
@@ -68,13 +68,13 @@ class ImageOrders:
 
         args = own.order.args
         auth = {"username": args.get("username", ""), "password": args.get("password", "")}
-        order = Pull(target, said, auth=auth if auth["username"] else {}, total_s=PUSH_TOTAL_S)
+        order = ImageRequest(target, said, auth=auth if auth["username"] else {}, total_s=PUSH_TOTAL_S)
         try:
             self._runtime.tag_image(reference, target)
             return self._runtime.push_image(order, own.cancelled)
         except PullStalled as error:
             raise Failed("registry_silent", "The registry took no bytes for too long.") from error
-        except NoRoom as error:
+        except InsufficientDiskSpace as error:
             raise Failed("disk_full", str(error)) from error
         except EngineRefused as error:
             raise Failed(*pull_failure(target, str(error))) from error

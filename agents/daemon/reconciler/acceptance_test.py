@@ -4,7 +4,7 @@ import logging
 import time
 
 from agents.daemon.engine.interface import SSH_PORT, Container, Runtime
-from agents.daemon.engine.ssh_interface import Bridge
+from agents.daemon.engine.ssh_interface import SshGateway
 from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.jobs import Job
 from agents.protocol.messages import DesiredInstance
@@ -17,10 +17,10 @@ ALIVE_POLL = 0.25
 OWN_ROOT_PATIENCE_S = 3.0  # seconds that SSH is waited for, in a root that the renter may have changed
 
 
-class Acceptance:
+class AcceptanceTest:
     """Conditions that a container must meet before it counts as running."""
 
-    def __init__(self, runtime: Runtime, bridge: Bridge, *, ssh_deadline_s: float, program_s: float) -> None:
+    def __init__(self, runtime: Runtime, bridge: SshGateway, *, ssh_deadline_s: float, program_s: float) -> None:
         self._runtime = runtime
         self._bridge = bridge
         self._ssh_deadline_s = ssh_deadline_s
@@ -81,7 +81,7 @@ class Acceptance:
     def _await_program(self, job: Job, container: str) -> None:
         """Check for a moment that the program of an image that is not the market's own keeps running."""
         end = time.monotonic() + (0.0 if self._runtime.instant else self._program_s)
-        while (found := find(self._runtime, job.desired.id, container)) is not None and found.status == "running":
+        while (found := find_container(self._runtime, job.desired.id, container)) is not None and found.status == "running":
             if time.monotonic() > end:
                 return
             job.check()
@@ -90,12 +90,12 @@ class Acceptance:
         raise Failed("program_ended", f"The image's own program ended at once{said}: it has nothing to do that lasts.")
 
     def _check_alive(self, instance: str, container: str) -> None:
-        found = find(self._runtime, instance, container)
+        found = find_container(self._runtime, instance, container)
         if found is None or found.status == "exited":
             code = found.exit_code if found else 0
             raise Failed("start_failed", f"The container ended with code {code} before SSH answered.")
 
 
-def find(runtime: Runtime, instance: str, container: str) -> Container | None:
+def find_container(runtime: Runtime, instance: str, container: str) -> Container | None:
     """Return the container as it is now; None if it is gone."""
     return next((item for item in runtime.containers(instance) if item.id == container), None)

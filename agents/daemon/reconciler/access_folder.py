@@ -28,10 +28,10 @@ def access_files(desired: DesiredInstance) -> dict[str, str]:
     files = {"authorized_keys": "".join(f"{key}\n" for key in keys), "env": "".join(f"{line}\n" for line in env)}
     if _HASH.fullmatch(desired.password_hash):
         files[PASSWORD_FILE] = f"{desired.password_hash}\n"
-    return files if desired.preempt_at is None else files | {PREEMPT_FILE: preempt_note(desired.preempt_at)}
+    return files if desired.preempt_at is None else files | {PREEMPT_FILE: preemption_notice(desired.preempt_at)}
 
 
-def preempt_note(preempt_at: int) -> str:
+def preemption_notice(preempt_at: int) -> str:
     """Return the notice of a preemption, for programs in the container; its file exists while it holds."""
     at = datetime.fromtimestamp(preempt_at, UTC)
     note = {"reason": "spot", "preempt_at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "preempt_at_unix": preempt_at}
@@ -76,12 +76,12 @@ class AccessFolders:
         self._digests[desired.id] = _digest(files)
         return folder
 
-    def is_told(self, desired: DesiredInstance) -> bool:
+    def has_current_notice(self, desired: DesiredInstance) -> bool:
         """Return whether the container was told of the present notice; true if there is none."""
         if desired.preempt_at is None:
             return True
         path = self._root / desired.id / PREEMPT_FILE
-        return path.exists() and path.read_text() == preempt_note(desired.preempt_at)
+        return path.exists() and path.read_text() == preemption_notice(desired.preempt_at)
 
     def digest(self, instance: str) -> str:
         """Return the digest of what is written; "" if nothing is."""

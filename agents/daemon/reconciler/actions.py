@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, Disks, DiskTrouble
+from agents.daemon.disks.loop_disks import DiskCommandFailed, DiskFull, DiskMissing, Disks
 from agents.daemon.disks.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.engine.image_cache import ImageCache
 from agents.daemon.engine.interface import STALL_SECONDS, TOTAL_SECONDS, Container, ContainerOrder, EngineRefused, Runtime
-from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
-from agents.daemon.gpu.claims import GpuTable
-from agents.daemon.gpu.wipe import Wipes
+from agents.daemon.engine.ssh_interface import SimulatedSshGateway, SshGateway
+from agents.daemon.gpu.claims import GpuClaims
+from agents.daemon.gpu.wipe import GpuWiper
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.journal import Journal
 from agents.daemon.lib.sync_primitives import BackgroundCall
-from agents.daemon.reconciler.acceptance_test import Acceptance, find
+from agents.daemon.reconciler.acceptance_test import AcceptanceTest, find_container
 from agents.daemon.reconciler.access_folder import AccessFolders
-from agents.daemon.reconciler.image_pulls import Images
+from agents.daemon.reconciler.image_pulls import ImagePuller
 from agents.daemon.reconciler.jobs import Job
 from agents.daemon.reconciler.plan import Kind
 from agents.protocol.messages import DesiredInstance
@@ -32,7 +32,7 @@ PORT_TAKEN = ("address already in use", "port is already allocated")
 Checkpoint = Callable[[str], None]
 
 
-def pass_by(name: str) -> None:
+def no_checkpoint(name: str) -> None:
     """Do nothing between two steps; tests pass another checkpoint, which ends the process at a step."""
 
 
@@ -63,25 +63,25 @@ class ActionExecutor:
         journal: Journal,
         limits: Limits,
         volumes: Volumes | None = None,
-        checkpoint: Checkpoint = pass_by,
-        bridge: Bridge | None = None,
-        wipes: Wipes | None = None,
+        checkpoint: Checkpoint = no_checkpoint,
+        bridge: SshGateway | None = None,
+        wipes: GpuWiper | None = None,
         cache: ImageCache | None = None,
     ) -> None:
         self._runtime = runtime
-        self._bridge = bridge or SimulatedBridge()
+        self._bridge = bridge or SimulatedSshGateway()
         self._disks = disks
         self._volumes = volumes or SimulatedVolumes()
         self._access = access
         self._journal = journal
         self._limits = limits
         self._checkpoint = checkpoint
-        self._gpus = GpuTable(runtime)
+        self._gpus = GpuClaims(runtime)
         self._wipes = wipes
-        self._acceptance = Acceptance(
+        self._acceptance = AcceptanceTest(
             runtime, self._bridge, ssh_deadline_s=limits.ssh_deadline_s, program_s=limits.program_s
         )
-        self.images = Images(
+        self.images = ImagePuller(
             runtime,
             parallel=limits.parallel_pulls,
             local=limits.local_images,
@@ -95,7 +95,7 @@ class ActionExecutor:
         """Carry out a job; a later call continues after Failed, Superseded or an error of the engine."""
         step: dict[Kind, Callable[[Job], None]] = {
             "create": self._create,
-            "start": self._begin,
+            "start": self._start_existing,
             "attach": self._attach,
             "test": self._test,
             "advance": self._advance,
@@ -125,10 +125,10 @@ class ActionExecutor:
         if base is None:
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
         if base == desired.image:
-            self._bring_image(job)
+            self._ensure_image(job)
         self._build(job, base)
 
-    def _bring_image(self, job: Job) -> None:
+    def _ensure_image(self, job: Job) -> None:
         if self.images.bring(job):
             self._checkpoint("pulled")
 
@@ -146,7 +146,7 @@ class ActionExecutor:
         self._launch(job, container)
 
     def _make(self, desired: DesiredInstance, base: str, network: BackgroundCall) -> str:
-        access, disk = self._furnish(desired)
+        access, disk = self._prepare_storage(desired)
         order = ContainerOrder(desired, base, access, disk, self._volumes.bind(desired.mounts))
         try:
             container = self._runtime.create(order)
@@ -158,7 +158,7 @@ class ActionExecutor:
         self._checkpoint("created")
         return container
 
-    def _furnish(self, desired: DesiredInstance) -> tuple[str, str]:
+    def _prepare_storage(self, desired: DesiredInstance) -> tuple[str, str]:
         """Prepare the access folder and the data disk, and return their paths ("" for no disk)."""
         access = str(self._access.write(desired))
         self._checkpoint("access")
@@ -182,14 +182,14 @@ class ActionExecutor:
             if not self._limits.port_first <= host_port <= self._limits.port_last:
                 raise Failed("create_failed", f"Port {host_port} is not among those this host keeps for instances.")
 
-    def _begin(self, job: Job) -> None:
-        self._reopen(job, job.action.containers[0].id)
+    def _start_existing(self, job: Job) -> None:
+        self._restart(job, job.action.containers[0].id)
 
-    def _reopen(self, job: Job, container: str) -> None:
+    def _restart(self, job: Job, container: str) -> None:
         """Start an existing container; after a reboot, for example, its data disk has to be mounted again."""
         job.say("creating")
         with _as_failure("start_failed"):
-            self._furnish(job.desired)
+            self._prepare_storage(job.desired)
             self._volumes.bind(job.desired.mounts)
             self._runtime.attach(container, job.desired.id)
         self._launch(job, container)
@@ -205,7 +205,7 @@ class ActionExecutor:
                 self._wipes.prepare(job.desired)
             self._start(job.desired, container)
         self._checkpoint("started")
-        self._judge(job, container)
+        self._run_acceptance_test(job, container)
 
     def _start(self, desired: DesiredInstance, container: str) -> None:
         try:
@@ -218,9 +218,9 @@ class ActionExecutor:
             raise
 
     def _test(self, job: Job) -> None:
-        self._judge(job, job.action.containers[0].id)
+        self._run_acceptance_test(job, job.action.containers[0].id)
 
-    def _judge(self, job: Job, container: str) -> None:
+    def _run_acceptance_test(self, job: Job, container: str) -> None:
         desired = job.desired
         job.say("testing")
         try:
@@ -228,11 +228,11 @@ class ActionExecutor:
         except Failed as failure:
             # Written before the stop: an agent that replaces a killed one must not take this signal for a stranger's.
             if not job.cancelled.is_set():
-                self._journal.note_failure(desired, failure.code, failure.detail)
+                self._journal.record_failure(desired, failure.code, failure.detail)
             self._runtime.stop(container, 0)
             raise
         self._checkpoint("tested")
-        found = find(self._runtime, desired.id, container)
+        found = find_container(self._runtime, desired.id, container)
         run = found.started_at if found is not None else ""
         self._journal.amend(desired.id, accepted=desired.generation, root=desired.root, accepted_run=run)
         self._checkpoint("accepted")
@@ -240,21 +240,21 @@ class ActionExecutor:
     def _advance(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
         job.say("creating")
-        self._halt_all(job)
+        self._stop_containers(job)
         # Written before the rename: afterwards an unchanged start timestamp means that the start is still to come.
-        halted = find(self._runtime, desired.id, old.id)
+        halted = find_container(self._runtime, desired.id, old.id)
         self._journal.amend(
             desired.id, starting=desired.generation, started_from=halted.started_at if halted else old.started_at
         )
         self._checkpoint("intended")
         self._runtime.rename(old.id, desired.id, desired.generation)
         self._checkpoint("renamed")
-        self._reopen(job, old.id)
+        self._restart(job, old.id)
 
     def _replace(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
         job.say("creating", say("saving_system_disk"))
-        self._halt_all(job)
+        self._stop_containers(job)
         saved = self._runtime.saved_root(desired.id, desired.generation)
         if saved is None:
             with _as_failure("create_failed"):
@@ -267,16 +267,16 @@ class ActionExecutor:
         entry = self._journal.entry(job.desired.id)
         if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
-        self._bring_image(job)
+        self._ensure_image(job)
         job.say("creating", say("making_system_disk"))
-        self._halt_all(job)
+        self._stop_containers(job)
         self._build(job, job.desired.image)
 
-    def _halt_all(self, job: Job) -> None:
+    def _stop_containers(self, job: Job) -> None:
         for container in job.action.containers:
-            self._halt(job, container)
+            self._stop_container(job, container)
 
-    def _halt(self, job: Job, container: Container) -> None:
+    def _stop_container(self, job: Job, container: Container) -> None:
         if container.status in ("running", "paused"):
             job.check()
             self._runtime.stop(container.id, job.desired.stop_grace_s)
@@ -289,13 +289,13 @@ class ActionExecutor:
         """
         outdated = any(container.root < job.desired.root for container in job.action.containers)
         if outdated:
-            self._runtime.drop_roots(job.desired.id, job.desired.generation)
+            self._runtime.remove_roots(job.desired.id, job.desired.generation)
             self._checkpoint("forgotten")
         self._remove_containers(job.action.containers)
 
     def _refresh(self, job: Job) -> None:
         """Rewrite the access folder; a notice is in its file before the programs are signalled."""
-        told = self._access.is_told(job.desired)
+        told = self._access.has_current_notice(job.desired)
         self._access.write(job.desired)
         self._checkpoint("refreshed")
         if not told:
@@ -311,7 +311,7 @@ class ActionExecutor:
     def _remove(self, job: Job) -> None:
         instance = job.desired.id
         job.say("stopping")
-        self._halt_all(job)
+        self._stop_containers(job)
         # Listed again: a start that was cancelled may have made another container meanwhile.
         self._remove_containers(self._runtime.containers(instance))
         self._runtime.clear(instance)
@@ -338,7 +338,7 @@ def _as_failure(code: str) -> Iterator[None]:
         raise Failed("disk_full", "The host has no room for the data disk.") from error
     except DiskMissing as error:  # a data disk's is handled before, so this is the root's
         raise Failed("root_lost", "The instance's root file system is gone from the host.") from error
-    except (EngineRefused, DiskTrouble) as error:
+    except (EngineRefused, DiskCommandFailed) as error:
         raise Failed("disk_full" if NO_SPACE in str(error).lower() else code, str(error)) from error
     except OSError as error:
         if error.errno in (errno.EROFS, errno.EIO):

@@ -8,7 +8,7 @@ from typing import Final
 from agents.daemon.control_plane.http_client import LinkError
 from agents.daemon.engine.interface import Container
 from agents.daemon.lib.journal import Entry, Journal
-from agents.daemon.reconciler.fencing import Verdict, judge
+from agents.daemon.reconciler.fencing import FencingResult, filter_stale
 from agents.protocol.messages import DesiredInstance, DesiredState, Holding, Report
 from agents.protocol.version import SUPPORTED
 
@@ -43,7 +43,7 @@ class Epochs:
         told = [*sorted(own), *remembered][:MOST_HOLDINGS]
         return [_holding(key, entries.get(key, Entry()), own.get(key, ())) for key in told]
 
-    def judge(self, told: DesiredState, report: Report, own: Own) -> Verdict | None:
+    def judge(self, told: DesiredState, report: Report, own: Own) -> FencingResult | None:
         """Return which part of the answer to `report` applies; None if its new epoch is not agreed to yet.
 
         Raises:
@@ -53,7 +53,7 @@ class Epochs:
             raise LinkError(f"the control plane chose protocol {told.protocol}, which this agent does not speak")
         known = self._journal.epoch
         if told.epoch is None or told.epoch == known:
-            return judge(told.instances, self._journal.entries())
+            return filter_stale(told.instances, self._journal.entries())
         if told.epoch < known:
             raise LinkError(
                 f"the market's answer is of epoch {told.epoch}, older than the accepted {known}: nothing of it is taken. "
@@ -63,18 +63,18 @@ class Epochs:
             logger.warning("the market has begun epoch %d: it is told what is here before anything is done", told.epoch)
             self._next = told.epoch
             return None
-        return self._taken_anew(told.epoch, told.instances, own)
+        return self._accept_epoch(told.epoch, told.instances, own)
 
-    def _taken_anew(self, epoch: int, wanted: Sequence[DesiredInstance], own: Own) -> Verdict:
+    def _accept_epoch(self, epoch: int, wanted: Sequence[DesiredInstance], own: Own) -> FencingResult:
         """Accept the market's fences, whatever was accepted before; quarantine what it does not name."""
         entries = self._journal.entries()
-        verdict = judge(wanted, {key: replace(entry, fence=-1, generation=0) for key, entry in entries.items()})
+        verdict = filter_stale(wanted, {key: replace(entry, fence=-1, generation=0) for key, entry in entries.items()})
         unknown = own.keys() - {item.id for item in wanted}
         fenced = {key: _quarantined(entries.get(key, Entry()), own[key]) for key in unknown}
         return replace(verdict, changes={**verdict.changes, **fenced}, epoch=epoch)
 
 
-def kept_from_running(entries: Mapping[str, Entry], named: Collection[str]) -> dict[str, DesiredInstance]:
+def quarantine_orders(entries: Mapping[str, Entry], named: Collection[str]) -> dict[str, DesiredInstance]:
     """Return desired states that keep quarantined instances stopped."""
     return {
         key: DesiredInstance(id=key, generation=entry.generation, fence=entry.fence, run="stopped", image="")

@@ -10,7 +10,7 @@ from agents.daemon.reconciler.plan import is_unstarted
 logger = logging.getLogger(__name__)
 
 
-class Endings:
+class ExitCauses:
     """Asks the engine about each container that ended although it should run."""
 
     def __init__(self, runtime: Runtime, journal: Journal) -> None:
@@ -20,10 +20,10 @@ class Endings:
     def settle(self, containers: Iterable[Container]) -> bool:
         """Return whether all causes are known; unknown ones are asked for again at the next look."""
         entries = self._journal.entries()
-        unknown = [item for item in containers if _is_asked_about(item, entries.get(item.instance, Entry()))]
-        return all([self._settle(item) for item in unknown])
+        unknown = [item for item in containers if _needs_cause(item, entries.get(item.instance, Entry()))]
+        return all([self._determine(item) for item in unknown])
 
-    def _settle(self, container: Container) -> bool:
+    def _determine(self, container: Container) -> bool:
         try:
             by: EndedBy = self._runtime.who_ended(container)
         except (EngineSilent, EngineRefused) as error:
@@ -33,7 +33,7 @@ class Endings:
         return True
 
 
-def _is_asked_about(container: Container, entry: Entry) -> bool:
+def _needs_cause(container: Container, entry: Entry) -> bool:
     """Return whether a run of the present generation ended neither with its machine nor by an order."""
     wanted = entry.run == "running" and entry.failed != entry.generation
     ended = container.status == "exited" and not container.before_boot and not is_unstarted(container, entry)

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents.daemon.lib.journal import Entry
-from agents.daemon.lib.sealed_orders import BadSlip, open_slip
+from agents.daemon.lib.sealed_orders import BadEarlyOrder, decrypt_early_order
 from agents.protocol.messages import DesiredInstance, DesiredState, WaitAnswer
 
 _UUID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FencingResult:
     """Result of fencing. `changes` must be in the journal before anything is done about `accepted`."""
 
     accepted: list[DesiredInstance]
@@ -21,7 +21,7 @@ class Verdict:
     epoch: int = 0  # to be recorded with the changes; 0: unchanged
 
 
-def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Verdict:
+def filter_stale(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> FencingResult:
     accepted, changes, refused = [], {}, []
     for desired in wanted:
         entry = entries.get(desired.id, Entry())
@@ -41,24 +41,24 @@ def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Ve
             fresh = replace(known, fence=desired.fence, generation=desired.generation, run=desired.run, quarantined=False)
             if fresh != entry:
                 changes[desired.id] = fresh
-    return Verdict(accepted, changes, refused)
+    return FencingResult(accepted, changes, refused)
 
 
-NOTHING = Verdict([], {}, [])
+NOTHING_ACCEPTED = FencingResult([], {}, [])
 
 
-def judge_slip(answer: WaitAnswer, newest: DesiredState, entries: Mapping[str, Entry]) -> Verdict:
+def validate_early_order(answer: WaitAnswer, newest: DesiredState, entries: Mapping[str, Entry]) -> FencingResult:
     """Return a verdict with at most one accepted instance; the next sync brings whatever is ignored here.
 
     The order must be the only change since `newest`, since an unknown change may have superseded it. And it can
     only start a generation that was never accepted: orders may arrive late, so they must not undo what came before.
     """
     if not answer.slip or newest.frozen or answer.version != newest.version + 1:
-        return NOTHING
+        return NOTHING_ACCEPTED
     try:
-        desired = open_slip(newest.slip_key, answer.slip)
-    except BadSlip as error:
-        return Verdict([], {}, [str(error)])
+        desired = decrypt_early_order(newest.slip_key, answer.slip)
+    except BadEarlyOrder as error:
+        return FencingResult([], {}, [str(error)])
     if desired.run != "running" or desired.generation <= entries.get(desired.id, Entry()).generation:
-        return NOTHING
-    return judge([desired], entries)
+        return NOTHING_ACCEPTED
+    return filter_stale([desired], entries)

@@ -6,9 +6,17 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, EngineSilent, NoRoom, Pull, PullStalled, Runtime
+from agents.daemon.engine.interface import (
+    ROOM_KEPT,
+    EngineRefused,
+    EngineSilent,
+    ImageRequest,
+    InsufficientDiskSpace,
+    PullStalled,
+    Runtime,
+)
 from agents.daemon.engine.pull_watch import UNPACKS_TO
-from agents.daemon.reconciler.image_pulls import Images
+from agents.daemon.reconciler.image_pulls import ImagePuller
 from agents.protocol.messages import DesiredState, PrefetchImage
 
 logger = logging.getLogger(__name__)
@@ -18,10 +26,10 @@ RETRY_S: Final = 3600.0  # seconds until a failed image is tried again
 MARGIN_PERCENT: Final = 10  # percentage points below the threshold at which unused images are removed
 
 
-class Prefetch:
+class ImagePrefetcher:
     """Removes unused images from a full disk and pulls the market's images, in a thread of its own."""
 
-    def __init__(self, runtime: Runtime, images: Images, *, enabled: bool = True) -> None:
+    def __init__(self, runtime: Runtime, images: ImagePuller, *, enabled: bool = True) -> None:
         self._runtime = runtime
         self._images = images
         self._cache = images.cache
@@ -61,9 +69,9 @@ class Prefetch:
         logger.info("pulling %s before it is asked for", reference)
         self._cache.add(reference, used=False)
         try:
-            pull = Pull(reference=reference, said=lambda _text, _layers: None, room=self._room)
+            pull = ImageRequest(reference=reference, said=lambda _text, _layers: None, room=self._room)
             self._runtime.pull_image(pull, self._images.busy)
-        except (EngineRefused, PullStalled, NoRoom) as error:
+        except (EngineRefused, PullStalled, InsufficientDiskSpace) as error:
             logger.warning("%s was not pulled ahead: %s", reference, error)
             self._failed[reference] = time.monotonic()
         if not self._runtime.has_image(reference):

@@ -13,8 +13,8 @@ from agents.daemon.engine.interface import (
     TOTAL_SECONDS,
     EngineRefused,
     ImageFacts,
-    NoRoom,
-    Pull,
+    ImageRequest,
+    InsufficientDiskSpace,
     PullStalled,
     Runtime,
 )
@@ -25,7 +25,7 @@ from agents.protocol.sentences import say
 
 GB = 1000**3
 # Text of engines and registries → our code. The first match counts.
-_WORDS: Final[tuple[tuple[str, str], ...]] = (
+_KNOWN_ERRORS: Final[tuple[tuple[str, str], ...]] = (
     ("no matching manifest", "image_wrong_architecture"),
     ("no space left on device", "image_too_large"),
     ("toomanyrequests", "registry_busy"),
@@ -56,7 +56,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
 _REQUIRED: Final = re.compile(r"\bcuda\s*>=\s*([0-9]{1,2}\.[0-9]{1,2})")
 
 
-class Images:
+class ImagePuller:
     """Pulls the images of one host, a few at a time."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Images:
             with self._busy(), job.passable(), self._slots:
                 self._pull(job)
         if not job.desired.has_ssh:
-            self._judge(self._runtime.image_facts(image))
+            self._check_compatibility(self._runtime.image_facts(image))
         return not there
 
     @contextmanager
@@ -124,9 +124,9 @@ class Images:
 
     def _pull_within_limits(self, job: Job) -> None:
         desired = job.desired
-        pull = Pull(
+        pull = ImageRequest(
             reference=desired.image,
-            said=job.say_layers,
+            said=job.report_layers,
             auth=desired.registry_auth,
             stall_s=self.stall_s,
             total_s=self.total_s,
@@ -136,7 +136,7 @@ class Images:
             self._runtime.pull_image(pull, job.cancelled)
         except PullStalled as error:
             raise Failed("image_pull_timeout", str(error)) from error
-        except NoRoom as error:
+        except InsufficientDiskSpace as error:
             raise Failed("image_too_large", str(error)) from error
         except EngineRefused as error:
             raise Failed(*pull_failure(desired.image, str(error))) from error
@@ -154,7 +154,7 @@ class Images:
             said = f"The image needs about {needed / GB:.1f} GB on the host's disk, {free / GB:.1f} GB are free."
             raise Failed("image_too_large", said)
 
-    def _judge(self, found: ImageFacts) -> None:
+    def _check_compatibility(self, found: ImageFacts) -> None:
         """Check the pulled image's architecture and CUDA requirement.
 
         The market has checked them too, but what it read in the registry may be another architecture's
@@ -175,7 +175,7 @@ class Images:
 def pull_failure(image: str, said: str) -> tuple[str, str]:
     """Return code and sentence for the engine's answer to a failed pull."""
     lower = said.lower()
-    code = next((code for words, code in _WORDS if words in lower), "image_missing")
+    code = next((code for words, code in _KNOWN_ERRORS if words in lower), "image_missing")
     return code, f"{_SENTENCES[code]} ({said[:200]})" if code in _SENTENCES else f"The image {image} cannot be had: {said}"
 
 

@@ -11,7 +11,7 @@ from agents.protocol.messages import DesiredInstance, LayerProgress, Phase
 from agents.protocol.sentences import Said
 
 
-class Busy(NamedTuple):
+class JobPhase(NamedTuple):
     """Phase of the work, for the report."""
 
     phase: Phase
@@ -26,7 +26,7 @@ class Job:
         self.action = action
         self.cancelled = threading.Event()
         self._changed = changed
-        self._busy: Busy | None = None
+        self._busy: JobPhase | None = None
         self._lock = threading.Lock()
         self._passable = False
 
@@ -35,7 +35,7 @@ class Job:
         return self.action.desired
 
     @property
-    def busy(self) -> Busy | None:
+    def busy(self) -> JobPhase | None:
         return self._busy
 
     def say(self, phase: Phase, said: Said | None = None) -> None:
@@ -44,13 +44,13 @@ class Job:
         Raises:
             Superseded: The job was cancelled.
         """
-        self._tell(Busy(phase, said))
+        self._report(JobPhase(phase, said))
 
-    def say_layers(self, said: Said, layers: tuple[LayerProgress, ...]) -> None:
+    def report_layers(self, said: Said, layers: tuple[LayerProgress, ...]) -> None:
         """How far the image is."""
-        self._tell(Busy("pulling", said, layers))
+        self._report(JobPhase("pulling", said, layers))
 
-    def _tell(self, busy: Busy) -> None:
+    def _report(self, busy: JobPhase) -> None:
         self.check()
         if self._busy != busy:
             self._busy = busy

@@ -7,18 +7,18 @@ from typing import Any
 from agents.daemon.disks.operation_runner import STEP_BYTES
 from agents.daemon.engine.interface import Container
 from agents.daemon.lib.journal import EndedBy, Entry
-from agents.daemon.reconciler.jobs import Busy
+from agents.daemon.reconciler.jobs import JobPhase
 from agents.daemon.reconciler.plan import is_unstarted
 from agents.protocol.messages import InstanceSample, ObservedInstance, Phase, Report
 
-CUT = "path_broken"
+UNREACHABLE = "path_broken"
 VANISHED = "The container was removed on the host by someone else."
 RESTARTED = "The host was restarted while it ran."
 KILLED = "It was ended on the host by someone else."
 STARTED_AGAIN = "It was restarted on the host by someone else."
 DETACHED = "Its network was removed on the host. It is being attached anew."
 ENGINE_ENDED = "The host's container engine was restarted or ended while it ran."
-ASKING = "It has ended; why is being found out."
+CAUSE_PENDING = "It has ended; why is being found out."
 
 
 def by_instance(containers: Iterable[Container]) -> dict[str, list[Container]]:
@@ -51,12 +51,12 @@ def row_of(
     entry: Entry,
     own: Sequence[Container],
     *,
-    busy: Busy | None = None,
+    busy: JobPhase | None = None,
     sample: InstanceSample | None = None,
 ) -> ObservedInstance:
     """Return the row of one instance; `busy` is the phase and the detail of the present work on it."""
     newest = max(own, key=lambda item: item.generation, default=None)
-    phase, generation, code, detail = _judge(entry, newest, own)
+    phase, generation, code, detail = _phase_of(entry, newest, own)
     if busy is not None:
         phase, generation, code = busy.phase, entry.generation, ""
         detail = "" if busy.said is None else busy.said.in_english
@@ -75,7 +75,7 @@ def row_of(
     )
 
 
-def _judge(entry: Entry, newest: Container | None, own: Sequence[Container]) -> tuple[Phase, int, str, str]:
+def _phase_of(entry: Entry, newest: Container | None, own: Sequence[Container]) -> tuple[Phase, int, str, str]:
     alive = any(item.status in ("running", "paused") for item in own)
     if entry.run != "running":
         return ("stopping" if alive or entry.run == "gone" else "stopped"), entry.generation, "", ""
@@ -85,29 +85,29 @@ def _judge(entry: Entry, newest: Container | None, own: Sequence[Container]) -> 
         if entry.accepted and entry.accepted == entry.generation:
             return "exited", entry.generation, "removed", VANISHED
         return "creating", entry.generation, "", ""
-    return _judge_container(entry, newest)
+    return _container_phase(entry, newest)
 
 
-def _judge_container(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
+def _container_phase(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
     if newest.status == "running":
-        return _judge_running(entry, newest)
+        return _running_phase(entry, newest)
     if newest.status == "paused":
         return "unknown", newest.generation, "", "The container is paused on the host."
     if newest.status == "exited" and not is_unstarted(newest, entry):
         if newest.before_boot:
             return "exited", newest.generation, "host_restarted", RESTARTED
         if entry.ended_run != newest.started_at and newest.generation == entry.generation:
-            return "unknown", newest.generation, "", ASKING
+            return "unknown", newest.generation, "", CAUSE_PENDING
         by = entry.ended_by if entry.ended_run == newest.started_at else "itself"
         return "exited", newest.generation, *_why_ended(newest, by)
     return "creating", newest.generation, "", ""
 
 
-def _judge_running(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
+def _running_phase(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
     if _is_another_run(entry, newest):
         return "exited", newest.generation, "killed", STARTED_AGAIN
     if newest.detached or newest.cut:
-        return "unknown", newest.generation, CUT, newest.cut or DETACHED
+        return "unknown", newest.generation, UNREACHABLE, newest.cut or DETACHED
     return ("running" if entry.accepted >= newest.generation else "testing"), newest.generation, "", ""
 
 
@@ -135,7 +135,7 @@ def _why_ended(container: Container, ended_by: EndedBy) -> tuple[str, str]:
     return "exited", f"It ended with code {container.exit_code}."
 
 
-def unvouched(row: ObservedInstance) -> ObservedInstance:
+def unknown_row(row: ObservedInstance) -> ObservedInstance:
     """Return the row of an instance while the engine does not answer."""
     return ObservedInstance(
         id=row.id,
@@ -147,7 +147,7 @@ def unvouched(row: ObservedInstance) -> ObservedInstance:
     )
 
 
-def gist_of(report: Report) -> tuple[Any, ...]:
+def comparable_part(report: Report) -> tuple[Any, ...]:
     """Return the part of a report whose change makes it worth sending ahead of time."""
     rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
     tested = report.self_test.id if report.self_test else ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.journal import Journal
 from agents.daemon.reconciler.actions import ActionExecutor
-from agents.daemon.reconciler.jobs import Busy, Job
+from agents.daemon.reconciler.jobs import Job, JobPhase
 from agents.daemon.reconciler.plan import Action
 from agents.protocol.messages import DesiredInstance
 
@@ -28,7 +28,7 @@ class WorkerPool:
         self._changed = changed
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
-        self._ended: dict[str, tuple[float, Busy | None]] = {}  # when the last job ended, and its last phase
+        self._ended: dict[str, tuple[float, JobPhase | None]] = {}  # when the last job ended, and its last phase
         self._tries: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._absent: set[str] = set()
@@ -39,7 +39,7 @@ class WorkerPool:
         with self._lock:
             return frozenset(self._absent)
 
-    def busy(self, seen_at: float) -> dict[str, Busy]:
+    def busy(self, seen_at: float) -> dict[str, JobPhase]:
         """Return the phase of present work, and of work that ended since the engine was last observed.
 
         An older view does not show that work's outcome: a container that passed its test but is not in the view yet
@@ -78,17 +78,17 @@ class WorkerPool:
         `seen_at` is when the engine was observed for this plan, which says nothing about an instance whose last job
         ended later.
         """
-        begun = [self._engage(action, seen_at) for action in actions]
+        begun = [self._start_job(action, seen_at) for action in actions]
         return self._inline and any(begun)
 
-    def _engage(self, action: Action, seen_at: float) -> bool:
+    def _start_job(self, action: Action, seen_at: float) -> bool:
         instance = action.desired.id
         job = Job(action, self._changed)
         with self._lock:
             if self._not_before.get(instance, 0.0) > time.monotonic() or self._ended_since(instance, seen_at):
                 return False
             current = self._jobs.get(instance)
-            if current is not None and not (action.kind == "remove" and _passes(current, action)):
+            if current is not None and not (action.kind == "remove" and _may_overtake(current, action)):
                 return False  # its end wakes the loop, which plans again
             self._jobs[instance] = job
             self._not_before.pop(instance, None)
@@ -130,7 +130,7 @@ class WorkerPool:
         if job.cancelled.is_set():
             return  # nobody is interested in the outcome any more
         logger.warning("%s %s failed: %s", job.action.kind, job.desired.id, failure)
-        self._journal.note_failure(job.desired, failure.code, failure.detail)
+        self._journal.record_failure(job.desired, failure.code, failure.detail)
 
     def _postpone(self, job: Job, error: Exception) -> None:
         instance = job.desired.id
@@ -139,13 +139,13 @@ class WorkerPool:
             delay = min(LONGEST_RETRY, FIRST_RETRY * 2**tries)
             self._tries[instance] = tries + 1
             self._not_before[instance] = time.monotonic() + delay
-        logger.warning("%s %s: %s; again in %.1f s", job.action.kind, instance, error, delay, exc_info=_unforeseen(error))
+        logger.warning("%s %s: %s; again in %.1f s", job.action.kind, instance, error, delay, exc_info=_is_unexpected(error))
 
 
-def _passes(current: Job, action: Action) -> bool:
+def _may_overtake(current: Job, action: Action) -> bool:
     """Return whether a removal may overtake the present job, such as a hanging pull or stop."""
     return current.action.kind != "remove" and not current.serves(action.desired) and current.overtake()
 
 
-def _unforeseen(error: Exception) -> bool:
+def _is_unexpected(error: Exception) -> bool:
     return type(error).__module__.split(".")[0] != "agents" and not isinstance(error, OSError)

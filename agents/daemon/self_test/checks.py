@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon.control_plane.http_client import LinkError
-from agents.daemon.control_plane.speed_test import Line, NetSpeed, measure_net
+from agents.daemon.control_plane.speed_test import NetSpeed, SpeedTestConnection, measure_net
 from agents.daemon.engine.interface import EngineRefused, EngineSilent, Runtime
-from agents.daemon.gpu.benchmark import BurnFailed, Burnt, Disturbed, NotMeasurable, burn_gpu
+from agents.daemon.gpu.benchmark import BenchmarkAborted, BurnInFailed, BurnInResult, NotMeasurable, burn_in_gpu
 from agents.daemon.gpu.cuda_burn_in import CHUNK, MIB
 from agents.daemon.gpu.nvml import GpuProbe
 from agents.daemon.self_test.disk_benchmark import DiskSpeed, NearlyFull, measure_disk
@@ -34,18 +34,18 @@ Held = Callable[[], frozenset[str]]
 
 
 @dataclass(frozen=True)
-class Bench:
+class TestDependencies:
     """Dependencies of the checks."""
 
     runtime: Runtime
     probe: GpuProbe
     state: Path
-    open_line: Callable[[], AbstractContextManager[Line]]
-    burn: Callable[[str, Callable[[], bool]], Burnt] = burn_gpu
+    open_line: Callable[[], AbstractContextManager[SpeedTestConnection]]
+    burn: Callable[[str, Callable[[], bool]], BurnInResult] = burn_in_gpu
     reach: Callable[[], Iterator[Check]] = lambda: iter(())
 
 
-def host_checks(bench: Bench, held: Held) -> Iterator[Check]:
+def host_checks(bench: TestDependencies, held: Held) -> Iterator[Check]:
     """Yield all checks; GPUs in `held`, which instances have or are about to get, are left alone."""
     yield _engine(bench.runtime)
     yield _kernel()
@@ -56,7 +56,7 @@ def host_checks(bench: Bench, held: Held) -> Iterator[Check]:
     yield from bench.reach()
 
 
-def gpu_checks(bench: Bench, held: Held) -> Iterator[Check]:
+def gpu_checks(bench: TestDependencies, held: Held) -> Iterator[Check]:
     gpus = bench.probe.facts()
     yield _present(gpus)
     for gpu in gpus:
@@ -123,7 +123,7 @@ def _present(gpus: list[GpuFacts]) -> Check:
     )
 
 
-def _one_gpu(bench: Bench, gpu: GpuFacts, held: Held) -> Iterator[Check]:
+def _one_gpu(bench: TestDependencies, gpu: GpuFacts, held: Held) -> Iterator[Check]:
     names = ("gpu_exclusive", "gpu_memory", "gpu_compute")
     if gpu.simulated:
         yield from simulated_gpu(gpu, bench.probe.rated_tflops(gpu.uuid) or 0.0)
@@ -134,17 +134,17 @@ def _one_gpu(bench: Bench, gpu: GpuFacts, held: Held) -> Iterator[Check]:
             return
         yield _exclusive(bench.probe, gpu)
         burnt = bench.burn(gpu.uuid, lambda: gpu.uuid in held())
-    except Disturbed:
+    except BenchmarkAborted:
         yield from (
             _of(gpu, name, reason="in_use", actual="An instance was given this GPU meanwhile.") for name in names[1:]
         )
     except NotMeasurable as error:
         yield _of(gpu, "gpu_memory", value=float(gpu.vram_mb), unit="MiB", actual=f"{gpu.vram_mb} MiB, as NVML says")
         yield _by_nvml(bench.probe, gpu, str(error))
-    except (BurnFailed, EngineSilent, EngineRefused) as error:
+    except (BurnInFailed, EngineSilent, EngineRefused) as error:
         yield from (_of(gpu, name, reason="failed", passed=False, actual=str(error)) for name in names[1:])
     else:
-        yield from _burnt(gpu, burnt)
+        yield from _burn_in_checks(gpu, burnt)
 
 
 def _of(gpu: GpuFacts, name: str, **rest: object) -> Check:
@@ -177,7 +177,7 @@ def _by_nvml(probe: GpuProbe, gpu: GpuFacts, why: str) -> Check:
     )
 
 
-def _burnt(gpu: GpuFacts, burnt: Burnt) -> Iterator[Check]:
+def _burn_in_checks(gpu: GpuFacts, burnt: BurnInResult) -> Iterator[Check]:
     whole = burnt.asked_mib - burnt.proven_mib < CHUNK // MIB  # less than one chunk is left over
     size = burnt.total_mib if whole else burnt.proven_mib
     proof = f"{size} MiB; {burnt.proven_mib} MiB written and read back"
@@ -209,7 +209,7 @@ def _disk(state: Path) -> Iterator[Check]:
     except OSError as error:
         yield from (Check(id=name, passed=False, reason="failed", actual=str(error)) for name in names)
     else:
-        keep_disk(state, speed)
+        save_disk_speed(state, speed)
         yield from disk_findings(speed)
 
 
@@ -227,7 +227,7 @@ def disk_findings(speed: DiskSpeed, *, simulated: bool = False) -> Iterator[Chec
         yield Check(id=name, value=round(value, 1), unit=unit, actual=actual, simulated=simulated)
 
 
-def _network(bench: Bench) -> Iterator[Check]:
+def _network(bench: TestDependencies) -> Iterator[Check]:
     try:
         with bench.open_line() as line:
             speed = measure_net(line)
@@ -235,7 +235,7 @@ def _network(bench: Bench) -> Iterator[Check]:
         reason = "refused" if error.refused or error.retry_after_s else "failed"
         yield from (Check(id=name, reason=reason, actual=str(error)) for name in ("network_up", "network_down", "clock"))
     else:
-        keep_net(bench.state, speed)
+        save_net_speed(bench.state, speed)
         yield from net_findings(speed)
 
 
@@ -247,11 +247,11 @@ def net_findings(speed: NetSpeed, *, simulated: bool = False) -> Iterator[Check]
     yield Check(id="clock", value=abs(offset), unit="s", actual=f"{mark}{offset:+.3f} s", simulated=simulated)
 
 
-def keep_disk(state: Path, speed: DiskSpeed) -> None:
+def save_disk_speed(state: Path, speed: DiskSpeed) -> None:
     values = {"disk_read_mbps": round(speed.read_mbps), "disk_write_mbps": round(speed.write_mbps)}
     save_measurements(state, replace(load_measurements(state), **values, disk_measured_at=int(time.time())))
 
 
-def keep_net(state: Path, speed: NetSpeed) -> None:
+def save_net_speed(state: Path, speed: NetSpeed) -> None:
     values = {"net_up_mbps": round(speed.up_mbps), "net_down_mbps": round(speed.down_mbps)}
     save_measurements(state, replace(load_measurements(state), **values, net_measured_at=int(time.time())))

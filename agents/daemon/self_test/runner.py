@@ -59,9 +59,9 @@ class SelfTester:
         run = self._run = _Run(wanted, self._clock())
         logger.info("self-test %s begins", wanted)
         if self._inline:
-            self._make(run, held)
+            self._run_checks(run, held)
         else:
-            self._thread = threading.Thread(target=self._make, args=(run, held), name="self-test", daemon=True)
+            self._thread = threading.Thread(target=self._run_checks, args=(run, held), name="self-test", daemon=True)
             self._thread.start()
 
     def cancel(self) -> None:
@@ -87,7 +87,7 @@ class SelfTester:
             return None
         return SelfTestResult(run.id, [*run.checks, _late("A check hangs.")], round(taken, 1))
 
-    def _make(self, run: _Run, held: Callable[[], frozenset[str]]) -> None:
+    def _run_checks(self, run: _Run, held: Callable[[], frozenset[str]]) -> None:
         try:
             for check in self._checks(held):
                 if run.cancelled.is_set():

@@ -7,7 +7,7 @@ from pathlib import Path
 from agents.daemon.control_plane.speed_test import NetSpeed
 from agents.daemon.engine.interface import Runtime
 from agents.daemon.gpu.nvml import GpuProbe
-from agents.daemon.self_test.checks import disk_findings, keep_disk, keep_net, net_findings, simulated_gpu
+from agents.daemon.self_test.checks import disk_findings, net_findings, save_disk_speed, save_net_speed, simulated_gpu
 from agents.daemon.self_test.disk_benchmark import DiskSpeed
 from agents.daemon.telemetry.host_facts import SIMULATED_DISK_GB
 from agents.protocol.messages import Check
@@ -29,10 +29,10 @@ def simulated_checks(runtime: Runtime, probe: GpuProbe, state: Path, seed: str) 
     host = random.Random(seed)  # noqa: S311 made-up figures, no secret
     read, share, up = host.uniform(1200, 6800), host.uniform(0.55, 0.9), host.choice((200, 500, 1000, 2500))
     disk = DiskSpeed(read * _noise(), read * share * _noise(), read * 3, read * 9, direct=True)
-    keep_disk(state, disk)
+    save_disk_speed(state, disk)
     yield from disk_findings(disk, simulated=True)
     net = NetSpeed(up * host.uniform(0.5, 0.95) * _noise(), up * 0.95 * _noise(), 0.0)
-    keep_net(state, net)
+    save_net_speed(state, net)
     yield from net_findings(net, simulated=True)
 
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 import asyncssh
 from asyncssh.forward import SSHForwarder
 
-from agents.daemon.engine.exec_stream import opened
+from agents.daemon.engine.exec_stream import open_in_thread
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.ssh.keys import is_password
-from agents.daemon.ssh.session import Inside, Session, Spawn
+from agents.daemon.ssh.session import Spawn, SshSession, TerminalExec
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
-class Pass:
+class Credentials:
     """Credentials that admit a client at the moment."""
 
     keys: frozenset[bytes] = frozenset()
@@ -39,13 +39,13 @@ class Pass:
 
 
 @dataclass
-class Room:
+class InstanceEndpoint:
     """One instance as its connections see it."""
 
     instance: str
-    doorway: Inside
+    doorway: TerminalExec
     spawn: Spawn
-    current: Callable[[], Pass]
+    current: Callable[[], Credentials]
     hashing: Executor  # few at a time: a password check takes 16 MiB and 50 ms
     channels: int = 0
 
@@ -59,13 +59,13 @@ class Room:
         self.channels -= 1
 
 
-class Visitor(asyncssh.SSHServer):
+class ClientConnection(asyncssh.SSHServer):
     """One SSH connection.
 
-    Agent forwarding, X11 and remote port forwarding are refused by the library's defaults and by `options_of`.
+    Agent forwarding, X11 and remote port forwarding are refused by the library's defaults and by `server_options`.
     """
 
-    def __init__(self, room: Room, peer: tuple[str, int], arrived: Callable[[], None]) -> None:
+    def __init__(self, room: InstanceEndpoint, peer: tuple[str, int], arrived: Callable[[], None]) -> None:
         self._room = room
         self._peer = peer
         self._arrived = arrived
@@ -103,11 +103,11 @@ class Visitor(asyncssh.SSHServer):
         await asyncio.sleep(WRONG_PAUSE_S)
         return False
 
-    def session_requested(self) -> Session:
+    def session_requested(self) -> SshSession:
         if not self._room.enter():
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many sessions lead into this instance.")
         room = self._room
-        return Session(room.doorway, room.instance, self._peer, room.spawn, room.leave)
+        return SshSession(room.doorway, room.instance, self._peer, room.spawn, room.leave)
 
     def connection_requested(
         self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
@@ -125,7 +125,7 @@ class Visitor(asyncssh.SSHServer):
         with ExitStack() as otherwise:
             otherwise.callback(self._room.leave)
             try:
-                inside = await opened(self._room.doorway.connect, self._room.instance, port)
+                inside = await open_in_thread(self._room.doorway.connect, self._room.instance, port)
                 inside.setblocking(False)
                 _, peer = await asyncio.get_running_loop().create_connection(SSHForwarder, sock=inside)
             except (OSError, EngineRefused, EngineSilent) as error:
@@ -155,7 +155,9 @@ class _Forwarded(SSHForwarder):
             ended()
 
 
-async def options_of(host_key: asyncssh.SSHKey, visitor: Callable[[], Visitor]) -> asyncssh.SSHServerConnectionOptions:
+async def server_options(
+    host_key: asyncssh.SSHKey, visitor: Callable[[], ClientConnection]
+) -> asyncssh.SSHServerConnectionOptions:
     made: asyncssh.SSHServerConnectionOptions = await asyncssh.SSHServerConnectionOptions.construct(
         server_factory=visitor,
         server_host_keys=[host_key],

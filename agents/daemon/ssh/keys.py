@@ -10,7 +10,7 @@ from typing import Final
 
 import asyncssh
 
-from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.atomic_files import write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class HostKeys:
     def _make(self, path: Path) -> None:
         """Write a key atomically: half a key would be another identity after the next start."""
         fresh = asyncssh.generate_private_key("ssh-ed25519").export_private_key()
-        write_whole(path, fresh, spare=path.with_name(f".{path.name}"))
+        write_atomically(path, fresh, spare=path.with_name(f".{path.name}"))
 
 
 def known_keys(lines: Iterable[str]) -> frozenset[bytes]:

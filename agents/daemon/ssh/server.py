@@ -20,17 +20,17 @@ import asyncssh
 from agents.daemon.control_plane.port_check import open_server
 from agents.daemon.engine.exec_interface import Command, ExecInterface, Terminal
 from agents.daemon.engine.interface import SSH_PORT
-from agents.daemon.engine.ssh_interface import Door, doors_of
-from agents.daemon.ssh.auth import Pass, Room, Visitor, options_of, peer_of
+from agents.daemon.engine.ssh_interface import SshAccess, ssh_access_of
+from agents.daemon.ssh.auth import ClientConnection, Credentials, InstanceEndpoint, peer_of, server_options
 from agents.daemon.ssh.keys import HostKeys, known_keys
-from agents.daemon.ssh.session import Inside, tell
+from agents.daemon.ssh.session import TerminalExec, send_signal
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
 
-STRANGERS_AT_ONCE: Final = 24  # connections to one instance that have not logged in yet
-STRANGERS_FROM_ONE: Final = 8  # and those from one address, so that nobody can keep all others out
-GUESTS_AT_ONCE: Final = 64
+UNAUTHENTICATED_AT_ONCE: Final = 24  # connections to one instance that have not logged in yet
+UNAUTHENTICATED_PER_ADDRESS: Final = 8  # and those from one address, so that nobody can keep all others out
+CONNECTIONS_AT_ONCE: Final = 64
 AGAIN_S: Final = 1.0
 FOLLOW_S: Final = 10.0
 HASHERS: Final = 2
@@ -38,7 +38,7 @@ CALLS_AT_ONCE: Final = 48
 
 
 @dataclass(eq=False)
-class _Guest:
+class _Connection:
     """One connection."""
 
     wire: socket.socket
@@ -50,23 +50,23 @@ class _Guest:
 
 
 @dataclass(eq=False)
-class _Open:
+class _OpenInstance:
     """One instance that accepts connections."""
 
-    door: Door
-    entry: Pass
-    room: Room
+    door: SshAccess
+    entry: Credentials
+    room: InstanceEndpoint
     host_key: asyncssh.SSHKey
     listener: socket.socket | None = None
     is_late: bool = False  # the port was in use at first
     accepting: asyncio.Task[None] | None = None
-    guests: set[_Guest] = field(default_factory=set)
+    guests: set[_Connection] = field(default_factory=set)
 
 
-class LiveBridge:
+class EmbeddedSshGateway:
     """SSH server. `listen` is the address to publish ports on, None where they would be unreachable."""
 
-    def __init__(self, doorway: Inside, keys: HostKeys, listen: str | None) -> None:
+    def __init__(self, doorway: TerminalExec, keys: HostKeys, listen: str | None) -> None:
         logging.getLogger("asyncssh").setLevel(logging.ERROR)  # it would log what renters type
         self._doorway = doorway
         self._keys = keys
@@ -74,8 +74,8 @@ class LiveBridge:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._doors: dict[str, Door] = {}
-        self._open: dict[str, _Open] = {}
+        self._doors: dict[str, SshAccess] = {}
+        self._open: dict[str, _OpenInstance] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()
         self._hashing = ThreadPoolExecutor(HASHERS, thread_name_prefix="passwords")
@@ -87,13 +87,13 @@ class LiveBridge:
 
         A closed port is free when this returns: the next container may need it.
         """
-        doors = doors_of(wanted)
+        doors = ssh_access_of(wanted)
         if doors == self._doors and all(self.answers(instance) for instance in doors):
             return
         self._doors = doors
         if not doors and self._loop is None:
             return
-        work = asyncio.run_coroutine_threadsafe(self._arrange(), self._begin())
+        work = asyncio.run_coroutine_threadsafe(self._sync_listeners(), self._ensure_loop())
         try:
             work.result(FOLLOW_S)
         except Exception:  # the next sync tries again
@@ -130,7 +130,7 @@ class LiveBridge:
                 self._thread.join(10)
         self._hashing.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self) -> asyncio.AbstractEventLoop:
+    def _ensure_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -154,11 +154,11 @@ class LiveBridge:
     async def _end(self) -> None:
         self._doors = {}
         try:
-            await self._arrange()
+            await self._sync_listeners()
         finally:
             self._over.set()
 
-    async def _arrange(self) -> None:
+    async def _sync_listeners(self) -> None:
         """Make the open instances equal to the wanted ones."""
         doors = self._doors
         for instance in [key for key, own in self._open.items() if key not in doors or doors[key].port != own.door.port]:
@@ -167,22 +167,22 @@ class LiveBridge:
             own = self._open.get(instance)
             if own is None:
                 own = self._open[instance] = self._opened(instance, door)
-                self._spawn(tell(self._doorway, instance, "HUP"))  # what an earlier run of this agent left
+                self._spawn(send_signal(self._doorway, instance, "HUP"))  # what an earlier run of this agent left
             elif own.door != door:
                 own.door, own.entry = door, _entry(door)
-                await self._cut_off(own, partial(_is_shut_out, door))
+                await self._disconnect(own, partial(_is_denied, door))
             if own.listener is None and self._listen is not None and not own.is_late:
                 self._bind(instance, own)
 
-    def _opened(self, instance: str, door: Door) -> _Open:
-        def current() -> Pass:
+    def _opened(self, instance: str, door: SshAccess) -> _OpenInstance:
+        def current() -> Credentials:
             found = self._open.get(instance)
-            return Pass() if found is None else found.entry
+            return Credentials() if found is None else found.entry
 
-        room = Room(instance, self._doorway, self._spawn, current, self._hashing)
-        return _Open(door, _entry(door), room, self._keys.of(instance))
+        room = InstanceEndpoint(instance, self._doorway, self._spawn, current, self._hashing)
+        return _OpenInstance(door, _entry(door), room, self._keys.of(instance))
 
-    def _bind(self, instance: str, own: _Open) -> None:
+    def _bind(self, instance: str, own: _OpenInstance) -> None:
         try:
             own.listener = open_server(self._listen or "", own.door.port, backlog=128)
         except OSError as error:
@@ -195,7 +195,7 @@ class LiveBridge:
         own.listener.setblocking(False)
         own.accepting = asyncio.create_task(self._accept(instance, own.listener))
 
-    def _bind_again(self, instance: str, own: _Open) -> None:
+    def _bind_again(self, instance: str, own: _OpenInstance) -> None:
         if self._open.get(instance) is own and own.listener is None:
             self._bind(instance, own)
 
@@ -214,25 +214,25 @@ class LiveBridge:
         """Accept a connection, or close it silently if the address is not allowed or too many are open."""
         own = self._open.get(instance)
         try:
-            guest = _Guest(wire, peer_of(wire), by_tunnel)
+            guest = _Connection(wire, peer_of(wire), by_tunnel)
         except OSError:  # gone already
             wire.close()
             return
-        if own is None or not allows(own.door, guest) or _too_many(own.guests, guest):
+        if own is None or not is_allowed(own.door, guest) or _too_many(own.guests, guest):
             wire.close()
             return
         own.guests.add(guest)
         guest.task = asyncio.create_task(self._host(own, guest))
-        guest.task.add_done_callback(partial(_left, own, guest))  # a cancelled task may never start
+        guest.task.add_done_callback(partial(_on_disconnect, own, guest))  # a cancelled task may never start
 
-    async def _host(self, own: _Open, guest: _Guest) -> None:
+    async def _host(self, own: _OpenInstance, guest: _Connection) -> None:
         """Serve one connection from start to end."""
 
         def arrived() -> None:
             guest.logged_in = True
 
         try:
-            options = await options_of(own.host_key, lambda: Visitor(own.room, guest.peer, arrived))
+            options = await server_options(own.host_key, lambda: ClientConnection(own.room, guest.peer, arrived))
             guest.conn = await asyncssh.run_server(guest.wire, options=options)
             await guest.conn.wait_closed()
         except (OSError, asyncssh.Error):
@@ -240,15 +240,15 @@ class LiveBridge:
         except Exception:  # an error in one connection must not affect others
             logger.exception("a connection of SSH broke off")
 
-    async def _shut(self, own: _Open) -> None:
+    async def _shut(self, own: _OpenInstance) -> None:
         if own.accepting is not None:
             own.accepting.cancel()
             await asyncio.gather(own.accepting, return_exceptions=True)
         if own.listener is not None:
             own.listener.close()
-        await self._cut_off(own, lambda _guest: True)
+        await self._disconnect(own, lambda _guest: True)
 
-    async def _cut_off(self, own: _Open, unwanted: Callable[[_Guest], bool]) -> None:
+    async def _disconnect(self, own: _OpenInstance, unwanted: Callable[[_Connection], bool]) -> None:
         tasks = []
         for guest in [item for item in own.guests if unwanted(item)]:
             if guest.conn is not None:
@@ -266,10 +266,10 @@ class LiveBridge:
         task.add_done_callback(self._tasks.discard)
 
 
-class BridgedDoorway:
+class SshRoutedExec:
     """Exec interface whose port 22 leads to the agent's SSH server where an instance needs it."""
 
-    def __init__(self, doorway: ExecInterface, bridge: LiveBridge) -> None:
+    def __init__(self, doorway: ExecInterface, bridge: EmbeddedSshGateway) -> None:
         self._doorway = doorway
         self._bridge = bridge
 
@@ -290,16 +290,16 @@ class BridgedDoorway:
         self._doorway.close()
 
 
-def _left(own: _Open, guest: _Guest, _ended: asyncio.Task[None]) -> None:
+def _on_disconnect(own: _OpenInstance, guest: _Connection, _ended: asyncio.Task[None]) -> None:
     own.guests.discard(guest)
     guest.wire.close()
 
 
-def _is_shut_out(door: Door, guest: _Guest) -> bool:
-    return not allows(door, guest)
+def _is_denied(door: SshAccess, guest: _Connection) -> bool:
+    return not is_allowed(door, guest)
 
 
-def allows(door: Door, guest: _Guest) -> bool:
+def is_allowed(door: SshAccess, guest: _Connection) -> bool:
     """Return whether the guest's address is allowed; the relay has already checked those of tunnels."""
     if guest.by_tunnel or not door.allow_from:
         return True
@@ -309,12 +309,16 @@ def allows(door: Door, guest: _Guest) -> bool:
     return False
 
 
-def _entry(door: Door) -> Pass:
-    return Pass(known_keys(door.keys), door.password_hash)
+def _entry(door: SshAccess) -> Credentials:
+    return Credentials(known_keys(door.keys), door.password_hash)
 
 
-def _too_many(guests: Iterable[_Guest], fresh: _Guest) -> bool:
+def _too_many(guests: Iterable[_Connection], fresh: _Connection) -> bool:
     own = list(guests)
     strangers = [guest for guest in own if not guest.logged_in]
     from_one = [guest for guest in strangers if guest.peer[0] == fresh.peer[0] and not fresh.by_tunnel]
-    return len(strangers) >= STRANGERS_AT_ONCE or len(from_one) >= STRANGERS_FROM_ONE or len(own) >= GUESTS_AT_ONCE
+    return (
+        len(strangers) >= UNAUTHENTICATED_AT_ONCE
+        or len(from_one) >= UNAUTHENTICATED_PER_ADDRESS
+        or len(own) >= CONNECTIONS_AT_ONCE
+    )

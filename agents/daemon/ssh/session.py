@@ -13,14 +13,14 @@ from asyncssh.sftp import run_sftp_server
 from asyncssh.stream import SSHReader, SSHServerStreamSession, SSHWriter
 
 from agents.daemon.engine.exec_interface import ExecInterface, Terminal
-from agents.daemon.engine.exec_stream import ERR, OUT, PIECE, Program, opened
+from agents.daemon.engine.exec_stream import ERR, OUT, PIECE, Program, open_in_thread
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.ssh.sftp import ContainerFiles
-from agents.daemon.ssh.sftp_listing import Worker
+from agents.daemon.ssh.sftp_listing import ShellWorker
 
 logger = logging.getLogger(__name__)
 
-MARK: Final = "BERTH_SSH"  # identifies the session's first process
+SESSION_VARIABLE: Final = "BERTH_SSH"  # identifies the session's first process
 NOT_BEGUN: Final = 255  # ssh's own exit status for a failed connection
 SIZE: Final = (80, 24)
 LARGEST: Final = 1000
@@ -30,7 +30,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIGNALS: Final = re.compile("ABRT|ALRM|FPE|HUP|ILL|INT|KILL|PIPE|QUIT|SEGV|TERM|USR1|USR2")
 
 # What sshd does before the renter's command: home, the instance's variables, the window's size, root's shell.
-ENTER: Final = """
+LOGIN_SCRIPT: Final = """
 cd "${HOME:-/}" 2>/dev/null || cd /
 if [ -r /run/berth/env ]; then set -a; . /run/berth/env; set +a; fi
 LANG="${LANG:-C.UTF-8}"; USER=root; LOGNAME=root; SHELL=$(command -v bash || command -v sh)
@@ -50,12 +50,12 @@ done
 command -v sftp-server
 """
 # Programs that the engine starts have no parent inside, and lead their own process groups.
-TELL: Final = f"""
+SIGNAL_SCRIPT: Final = f"""
 for folder in /proc/[0-9]*; do
   parent=
   while read -r key value; do [ "$key" = PPid: ] && parent=$value; done 2>/dev/null <"$folder/status"
   [ "$parent" = 0 ] || continue
-  session=$(tr '\\0' '\\n' 2>/dev/null <"$folder/environ" | sed -n 's/^{MARK}=//p')
+  session=$(tr '\\0' '\\n' 2>/dev/null <"$folder/environ" | sed -n 's/^{SESSION_VARIABLE}=//p')
   [ -n "$session" ] || continue
   case " $KEEP " in *" $session "*) continue ;; esac
   if [ -n "$ONLY" ] && [ "$ONLY" != "$session" ]; then continue; fi
@@ -66,14 +66,14 @@ done
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
-class Inside(ExecInterface, Protocol):
+class TerminalExec(ExecInterface, Protocol):
     """Exec interface that can also start any program with a terminal."""
 
     def screen(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Terminal:
         """Start a program with a terminal; otherwise like `command`."""
 
 
-class Screen(Program):
+class TerminalProgram(Program):
     """A program with a terminal, whose output has no frames."""
 
     def __init__(self, terminal: Terminal, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -81,8 +81,10 @@ class Screen(Program):
         self._terminal = terminal
 
     @classmethod
-    async def show(cls, doorway: Inside, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Screen":
-        terminal = await opened(doorway.screen, instance, words, env)
+    async def show(
+        cls, doorway: TerminalExec, instance: str, words: Sequence[str], env: Mapping[str, str]
+    ) -> "TerminalProgram":
+        terminal = await open_in_thread(doorway.screen, instance, words, env)
         terminal.connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=terminal.connection, limit=PIECE)
         if terminal.first:
@@ -95,7 +97,7 @@ class Screen(Program):
         except OSError:
             return OUT, b""
 
-    def give_end(self) -> None:
+    def close_input(self) -> None:
         """Do nothing, since a terminal has no end of input."""
 
     async def resize(self, columns: int, rows: int) -> None:
@@ -103,11 +105,11 @@ class Screen(Program):
             await asyncio.to_thread(self._terminal.resize, columns, rows)
 
 
-class Session(SSHServerStreamSession[bytes]):
+class SshSession(SSHServerStreamSession[bytes]):
     """One channel of a connection. `spawn` runs work that must outlive the connection."""
 
     def __init__(
-        self, doorway: Inside, instance: str, peer: tuple[str, int], spawn: Spawn, ended: Callable[[], None]
+        self, doorway: TerminalExec, instance: str, peer: tuple[str, int], spawn: Spawn, ended: Callable[[], None]
     ) -> None:
         super().__init__(self._serve)
         self._doorway = doorway
@@ -116,14 +118,14 @@ class Session(SSHServerStreamSession[bytes]):
         self._spawn = spawn
         self._ended = ended
         self._name = os.urandom(12).hex()
-        self._screen: Screen | None = None
+        self._screen: TerminalProgram | None = None
         self._gone = asyncio.Event()
 
     # -- called by the connection
 
     def connection_made(self, chan: Any) -> None:
         super().connection_made(chan)
-        chan._env = _Few(chan._env)
+        chan._env = _LimitedVariables(chan._env)
 
     def subsystem_requested(self, subsystem: str) -> bool:
         return subsystem == "sftp"
@@ -142,7 +144,7 @@ class Session(SSHServerStreamSession[bytes]):
 
     def signal_received(self, signal: str) -> None:
         if _SIGNALS.fullmatch(signal):
-            self._spawn(tell(self._doorway, self._instance, signal, only=self._name))
+            self._spawn(send_signal(self._doorway, self._instance, signal, only=self._name))
 
     def break_received(self, msec: int) -> bool:
         return False
@@ -172,12 +174,12 @@ class Session(SSHServerStreamSession[bytes]):
 
     async def _run(self, stdin: SSHReader[bytes], stdout: SSHWriter[bytes], stderr: SSHWriter[bytes]) -> int | None:
         if self._channel.get_subsystem():
-            server = await said(self._doorway, self._instance, FIND_SFTP)
+            server = await script_output(self._doorway, self._instance, FIND_SFTP)
             if not server:
                 return await self._serve_files()
             return await self._join(await self._begin([server]), stdin, stdout, stderr)
         command = self._channel.get_command()
-        words = ["/bin/sh", "-c", ENTER, "ssh", *([] if command is None else [command])]
+        words = ["/bin/sh", "-c", LOGIN_SCRIPT, "ssh", *([] if command is None else [command])]
         return await self._join(await self._begin(words), stdin, stdout, stderr)
 
     async def _begin(self, words: Sequence[str]) -> Program:
@@ -187,7 +189,7 @@ class Session(SSHServerStreamSession[bytes]):
             return await Program.start(self._doorway, self._instance, words, env)
         columns, rows = _bounded(*self._channel.get_terminal_size()[:2])
         env |= {"TERM": kind or "dumb", "BERTH_SIZE": f"rows {rows} cols {columns}"}
-        self._screen = await Screen.show(self._doorway, self._instance, words, env)
+        self._screen = await TerminalProgram.show(self._doorway, self._instance, words, env)
         # The window may have changed meanwhile, and an image without stty was not told its size at all.
         self._spawn(self._screen.resize(*_bounded(*self._channel.get_terminal_size()[:2])))
         return self._screen
@@ -196,7 +198,7 @@ class Session(SSHServerStreamSession[bytes]):
         sent = self._channel.get_environment().items()
         kept = {key: value for key, value in sent if _VARIABLE.fullmatch(key)}
         peer = " ".join(map(str, self._peer))
-        return {**kept, MARK: self._name, "SSH_CLIENT": f"{peer} 22", "SSH_CONNECTION": f"{peer} 127.0.0.1 22"}
+        return {**kept, SESSION_VARIABLE: self._name, "SSH_CLIENT": f"{peer} 22", "SSH_CONNECTION": f"{peer} 127.0.0.1 22"}
 
     async def _join(
         self, program: Program, stdin: SSHReader[bytes], stdout: SSHWriter[bytes], stderr: SSHWriter[bytes]
@@ -209,20 +211,20 @@ class Session(SSHServerStreamSession[bytes]):
             return await program.exit_code() if showing.done() and showing.result() else None
         finally:
             if not (showing.done() and not showing.cancelled() and showing.exception() is None and showing.result()):
-                self._spawn(tell(self._doorway, self._instance, "HUP", only=self._name))
+                self._spawn(send_signal(self._doorway, self._instance, "HUP", only=self._name))
             for task in (*ways, showing):
                 task.cancel()
             program.close()
 
     async def _serve_files(self) -> int:
         """Serve SFTP for an image without a server, by shell commands in the container."""
-        async with Worker(self._doorway, self._instance) as worker:
-            files, stdout = ContainerFiles(self._channel, worker), _Unclosed[bytes](self, self._channel)
-            await run_sftp_server(files, _Paced(self, self._channel, stdout), stdout, 3)
+        async with ShellWorker(self._doorway, self._instance) as worker:
+            files, stdout = ContainerFiles(self._channel, worker), _UnclosableWriter[bytes](self, self._channel)
+            await run_sftp_server(files, _BackpressureReader(self, self._channel, stdout), stdout, 3)
         return 0
 
 
-class _Few(dict[bytes, bytes]):
+class _LimitedVariables(dict[bytes, bytes]):
     """Variables that a client sends, limited in number and length, since the library keeps them all."""
 
     def __setitem__(self, key: bytes, value: bytes) -> None:
@@ -230,7 +232,7 @@ class _Few(dict[bytes, bytes]):
             super().__setitem__(key, value)
 
 
-class _Paced(SSHReader[bytes]):
+class _BackpressureReader(SSHReader[bytes]):
     """Reader that accepts no further request while the client does not read the answers."""
 
     def __init__(self, session: SSHServerStreamSession[bytes], channel: Any, answers: SSHWriter[bytes]) -> None:
@@ -242,7 +244,7 @@ class _Paced(SSHReader[bytes]):
         return await super().readexactly(n)
 
 
-class _Unclosed(SSHWriter[AnyStr]):
+class _UnclosableWriter(SSHWriter[AnyStr]):
     """Writer that ignores the library's final close, which would come before the exit status is sent."""
 
     def close(self) -> None:
@@ -254,7 +256,7 @@ async def _feed(stdin: SSHReader[bytes], program: Program) -> None:
         while piece := await stdin.read(PIECE):
             if not await program.give(piece):
                 return
-        program.give_end()
+        program.close_input()
 
 
 async def _show(program: Program, stdout: SSHWriter[bytes], stderr: SSHWriter[bytes]) -> bool:
@@ -269,12 +271,12 @@ async def _show(program: Program, stdout: SSHWriter[bytes], stderr: SSHWriter[by
     return True
 
 
-async def said(doorway: ExecInterface, instance: str, script: str, env: Mapping[str, str] | None = None) -> str:
+async def script_output(doorway: ExecInterface, instance: str, script: str, env: Mapping[str, str] | None = None) -> str:
     """Return the output of a short script in the container."""
     program = await Program.start(doorway, instance, ["/bin/sh", "-c", script], env or {})
     found = b""
     try:
-        program.give_end()
+        program.close_input()
         while (piece := await program.piece())[1]:
             found += piece[1] if piece[0] == OUT else b""
     finally:
@@ -282,10 +284,12 @@ async def said(doorway: ExecInterface, instance: str, script: str, env: Mapping[
     return found.decode(errors="replace").strip()
 
 
-async def tell(doorway: ExecInterface, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()) -> None:
+async def send_signal(
+    doorway: ExecInterface, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()
+) -> None:
     """Signal the process group of one session, or of all but those to keep, as far as they still run."""
     with suppress(EngineRefused, EngineSilent, OSError):
-        await said(doorway, instance, TELL, {"SIGNAL": signal, "ONLY": only, "KEEP": " ".join(keep)})
+        await script_output(doorway, instance, SIGNAL_SCRIPT, {"SIGNAL": signal, "ONLY": only, "KEEP": " ".join(keep)})
 
 
 def _bounded(columns: int, rows: int) -> tuple[int, int]:

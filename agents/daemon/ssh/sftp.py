@@ -15,12 +15,12 @@ import asyncssh
 from asyncssh.sftp import SFTPAttrs, SFTPName, SFTPServer, SFTPVFSAttrs
 
 from agents.daemon.ssh.sftp_handles import OpenFile
-from agents.daemon.ssh.sftp_listing import NotDone, Worker, quoted
+from agents.daemon.ssh.sftp_listing import ContainerCommandFailed, ShellWorker, quoted
 
 SEVERAL: Final = b"200"  # names of a folder that are handled together
 FORMAT: Final = b"'%f %s %u %g %X %Y'"
 _ROW: Final = re.compile(rb"\./([^/]+)/([0-9a-f]+ \d+ \d+ \d+ -?\d+ -?\d+)\n")
-_WORDS: Final = (
+_KNOWN_ERRORS: Final = (
     ("no such file", asyncssh.SFTPNoSuchFile),
     ("nonexistent", asyncssh.SFTPNoSuchFile),
     ("can't cd", asyncssh.SFTPNoSuchFile),
@@ -33,7 +33,7 @@ _WORDS: Final = (
 class ContainerFiles(SFTPServer):
     """Files of one container."""
 
-    def __init__(self, channel: Any, worker: Worker) -> None:
+    def __init__(self, channel: Any, worker: ShellWorker) -> None:
         super().__init__(channel)
         self._worker = worker
 
@@ -61,11 +61,11 @@ class ContainerFiles(SFTPServer):
         place = self._place(path or b".")
         try:
             return (await self._worker.run(b"readlink -f " + quoted(place))).removesuffix(b"\n")
-        except NotDone:  # it does not exist yet, and may be about to be made
+        except ContainerCommandFailed:  # it does not exist yet, and may be about to be made
             return posixpath.normpath(place)
 
     async def _run(self, script: bytes) -> bytes:
-        with _in_words():
+        with _convert_errors():
             return await self._worker.run(script)
 
     # -- queries
@@ -77,7 +77,7 @@ class ContainerFiles(SFTPServer):
         return attributes(await self._run(b"stat -c %s %s" % (FORMAT, self._quoted(path))))
 
     async def fstat(self, file_obj: object) -> SFTPAttrs:
-        return await self.stat(await self._settled(file_obj))
+        return await self.stat(await self._flush(file_obj))
 
     async def scandir(self, path: bytes) -> AsyncIterator[SFTPName]:
         look = b"stat -c '%n/%f %s %u %g %X %Y' \"$@\""
@@ -116,7 +116,7 @@ class ContainerFiles(SFTPServer):
         )
 
     async def fstatvfs(self, file_obj: object) -> SFTPVFSAttrs:
-        return await self.statvfs(opened(file_obj).path)
+        return await self.statvfs(open_file_of(file_obj).path)
 
     # -- changes
 
@@ -140,7 +140,7 @@ class ContainerFiles(SFTPServer):
         await self.setstat(path, attrs)
 
     async def fsetstat(self, file_obj: object, attrs: SFTPAttrs) -> None:
-        await self.setstat(await self._settled(file_obj), attrs)
+        await self.setstat(await self._flush(file_obj), attrs)
 
     async def remove(self, path: bytes) -> None:
         where = self._quoted(path)
@@ -200,27 +200,27 @@ class ContainerFiles(SFTPServer):
         raise asyncssh.SFTPOpUnsupported("Version 3 of SFTP is spoken here.")
 
     async def read(self, file_obj: object, offset: int, size: int) -> bytes:
-        with _in_words():
-            return await opened(file_obj).read(offset, size)
+        with _convert_errors():
+            return await open_file_of(file_obj).read(offset, size)
 
     async def write(self, file_obj: object, offset: int, data: bytes) -> int:
-        with _in_words():
-            await opened(file_obj).write(offset, data)
+        with _convert_errors():
+            await open_file_of(file_obj).write(offset, data)
         return len(data)
 
     async def close(self, file_obj: object) -> None:
-        with _in_words():
-            await opened(file_obj).close()
+        with _convert_errors():
+            await open_file_of(file_obj).close()
 
     async def fsync(self, file_obj: object) -> None:
-        await self._settled(file_obj)
+        await self._flush(file_obj)
         await self._run(b"sync")
 
     @staticmethod
-    async def _settled(file_obj: object) -> bytes:
+    async def _flush(file_obj: object) -> bytes:
         """Flush an open file and return its path."""
-        found = opened(file_obj)
-        with _in_words():
+        found = open_file_of(file_obj)
+        with _convert_errors():
             await found.settle()
         return found.path
 
@@ -235,15 +235,15 @@ class ContainerFiles(SFTPServer):
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     """Convert the container's errors into SFTP's."""
     try:
         yield
-    except NotDone as error:
-        raise told(error) from error
+    except ContainerCommandFailed as error:
+        raise as_sftp_error(error) from error
 
 
-def opened(file_obj: object) -> OpenFile:
+def open_file_of(file_obj: object) -> OpenFile:
     if not isinstance(file_obj, OpenFile):
         raise asyncssh.SFTPFailure("Not an open file.")
     return file_obj
@@ -257,10 +257,10 @@ def attributes(row: bytes) -> SFTPAttrs:
     )
 
 
-def told(error: NotDone) -> asyncssh.SFTPError:
+def as_sftp_error(error: ContainerCommandFailed) -> asyncssh.SFTPError:
     """Convert an error of the container into SFTP's."""
     text = str(error)
-    for words, kind in _WORDS:
+    for words, kind in _KNOWN_ERRORS:
         if words in text.lower():
             return kind(text)
     return asyncssh.SFTPFailure(text)

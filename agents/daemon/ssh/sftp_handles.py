@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from agents.daemon.engine.exec_stream import ERR, Program
-from agents.daemon.ssh.sftp_listing import READ, WRITE, NotDone, Worker, quoted
+from agents.daemon.ssh.sftp_listing import READ, WRITE, ContainerCommandFailed, ShellWorker, quoted
 
 SMALL: Final = 128 * 1024
 PART: Final = 256 * 1024  # a client may request gigabytes at once; a shorter answer is allowed
@@ -12,9 +12,9 @@ COMPLAINT: Final = 300
 
 
 class OpenFile:
-    """An open file; consecutive writes are buffered, and large ones stream to a program. Raises NotDone."""
+    """An open file; consecutive writes are buffered, and large ones stream to a program. Raises ContainerCommandFailed."""
 
-    def __init__(self, worker: Worker, path: bytes, *, append: bool = False) -> None:
+    def __init__(self, worker: ShellWorker, path: bytes, *, append: bool = False) -> None:
         self.path = path
         self._worker = worker
         self._append = append
@@ -31,7 +31,7 @@ class OpenFile:
     async def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes; only an empty result means the end of the file."""
         async with self._turn:
-            await self._settle()
+            await self._flush()
             size = min(size, PART)
             if self._whole is None and self._reading is None and offset == 0:
                 first = await self._worker.read_small(self.path, SMALL + 1)
@@ -42,9 +42,9 @@ class OpenFile:
 
     async def write(self, offset: int, content: bytes) -> None:
         async with self._turn:
-            self._forget()
+            self._reset_reading()
             if self._append:
-                await self._settle()
+                await self._flush()
                 offset = int(await self._worker.run(b"stat -L -c %s " + quoted(self.path)))
             if self._writing is not None and self._written_at == offset:
                 await self._write_on(content)
@@ -52,7 +52,7 @@ class OpenFile:
             if self._writing is None and self._kept and self._kept_at + len(self._kept) == offset:
                 self._kept += content
             else:
-                await self._settle()
+                await self._flush()
                 self._kept, self._kept_at = bytearray(content), offset
             if len(self._kept) > SMALL:
                 first, self._kept = bytes(self._kept), bytearray()
@@ -62,16 +62,16 @@ class OpenFile:
     async def settle(self) -> None:
         """Flush: write everything that is buffered to the file."""
         async with self._turn:
-            await self._settle()
+            await self._flush()
 
     async def close(self) -> None:
         async with self._turn:
-            self._forget()
-            await self._settle()
+            self._reset_reading()
+            await self._flush()
 
     async def _read_on(self, offset: int, size: int) -> bytes:
         if self._reading is None or self._read_at != offset:
-            self._forget()
+            self._reset_reading()
             self._reading, self._read_at = await self._worker.stream(READ, self.path, offset), offset
         complaint = b""
         while len(self._ahead) < size:
@@ -83,13 +83,13 @@ class OpenFile:
             else:
                 self._ahead += piece
         if complaint and not self._ahead:
-            raise NotDone(_words(complaint))
+            raise ContainerCommandFailed(_error_text(complaint))
         found = bytes(self._ahead[:size])
         del self._ahead[:size]
         self._read_at += len(found)
         return found
 
-    def _forget(self) -> None:
+    def _reset_reading(self) -> None:
         """Forget what was read, since it may have changed."""
         self._whole = None
         if self._reading is not None:
@@ -99,11 +99,11 @@ class OpenFile:
 
     async def _write_on(self, content: bytes) -> None:
         if self._writing is None or not await self._writing.give(content):
-            await self._settle()
-            raise NotDone("The container took no more.")
+            await self._flush()
+            raise ContainerCommandFailed("The container took no more.")
         self._written_at += len(content)
 
-    async def _settle(self) -> None:
+    async def _flush(self) -> None:
         if self._writing is not None:
             program, self._writing = self._writing, None
             await finish(program)
@@ -116,17 +116,17 @@ async def finish(program: Program) -> None:
     """Close the program's input and wait for its end.
 
     Raises:
-        NotDone: It failed; the text is its error output.
+        ContainerCommandFailed: It failed; the text is its error output.
     """
-    program.give_end()
+    program.close_input()
     complaint = b""
     while (found := await program.piece())[1]:
         complaint = (complaint + found[1])[-4 * COMPLAINT :]
     code = await program.exit_code()
     program.close()
     if code != 0:
-        raise NotDone(_words(complaint) or "The container did not take it.")
+        raise ContainerCommandFailed(_error_text(complaint) or "The container did not take it.")
 
 
-def _words(complaint: bytes) -> str:
+def _error_text(complaint: bytes) -> str:
     return complaint.decode(errors="replace").strip()[-COMPLAINT:]

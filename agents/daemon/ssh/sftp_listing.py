@@ -21,7 +21,7 @@ READ: Final = _PATH + '{ if [ "$2" != 0 ]; then dd bs=1 skip="$2" count=0 2>/dev
 WRITE: Final = _PATH + '{ if [ "$2" != 0 ]; then dd bs=1 seek="$2" count=0 conv=notrunc 2>/dev/null; fi; exec cat; } 1<>"$p"'
 
 
-class NotDone(OSError):
+class ContainerCommandFailed(OSError):
     """An operation failed in the container; the text is the container's own."""
 
 
@@ -30,12 +30,12 @@ def quoted(path: bytes) -> bytes:
     return b"'" + path.replace(b"'", b"'\\''") + b"'"
 
 
-def spelled(path: bytes) -> str:
+def encode_path(path: bytes) -> str:
     """Encode a path for an argument, to be decoded by `printf %b`."""
     return "".join(f"\\0{byte:03o}" for byte in path)
 
 
-class Worker:
+class ShellWorker:
     """A shell in the container that runs scripts one after the other."""
 
     def __init__(self, doorway: ExecInterface, instance: str) -> None:
@@ -45,27 +45,27 @@ class Worker:
         self._turn = asyncio.Lock()
         self.home = b"/"
 
-    async def __aenter__(self) -> "Worker":
+    async def __aenter__(self) -> "ShellWorker":
         self._program = await Program.start(self._doorway, self._instance, ["/bin/sh"], ENV)
         self.home = (await self.run(b'cd "${HOME:-/}" 2>/dev/null || cd /; printf %s "$PWD"')) or b"/"
         return self
 
     async def __aexit__(self, *_error: object) -> None:
         if self._program is not None:
-            self._program.give_end()
+            self._program.close_input()
             self._program.close()
 
     async def run(self, script: bytes) -> bytes:
         """Run a script and return its output.
 
         Raises:
-            NotDone: It failed; the text is the end of its output.
+            ContainerCommandFailed: It failed; the text is the end of its output.
         """
         async with self._turn:
             mark = os.urandom(16).hex().encode()
             line = b"( " + script + b"\n) </dev/null 2>&1; printf '\\n%s %d\\n' " + mark + b" $?\n"
             if self._program is None or not await self._program.give(line):
-                raise NotDone("the shell in the container has ended")
+                raise ContainerCommandFailed("the shell in the container has ended")
             return await self._answer(self._program, b"\n" + mark + b" ")
 
     async def _answer(self, program: Program, mark: bytes) -> bytes:
@@ -75,12 +75,12 @@ class Worker:
             if not piece or len(heard) > SAID_AT_MOST:
                 self._program = None
                 program.close()
-                raise NotDone(heard[-200:].decode(errors="replace") or "the shell in the container has ended")
+                raise ContainerCommandFailed(heard[-200:].decode(errors="replace") or "the shell in the container has ended")
             if kind == OUT:
                 heard += piece
         said, _, code = bytes(heard).rpartition(mark)
         if int(code):
-            raise NotDone(said.decode(errors="replace").strip()[-300:] or f"failed with code {int(code)}")
+            raise ContainerCommandFailed(said.decode(errors="replace").strip()[-300:] or f"failed with code {int(code)}")
         return said
 
     async def read_small(self, path: bytes, at_most: int) -> bytes:
@@ -89,7 +89,7 @@ class Worker:
         try:
             return base64.b64decode(text, validate=True)
         except binascii.Error as error:
-            raise NotDone("the file cannot be read") from error
+            raise ContainerCommandFailed("the file cannot be read") from error
 
     async def write_small(self, path: bytes, offset: int, content: bytes) -> None:
         """Write into an existing file at an offset."""
@@ -99,5 +99,5 @@ class Worker:
 
     async def stream(self, script: str, path: bytes, offset: int) -> Program:
         """Start READ or WRITE as a program of its own."""
-        words = ["/bin/sh", "-c", script, "sh", spelled(path), str(offset)]
+        words = ["/bin/sh", "-c", script, "sh", encode_path(path), str(offset)]
         return await Program.start(self._doorway, self._instance, words, ENV)

@@ -6,12 +6,12 @@ from types import TracebackType
 from typing import Any, Final
 
 from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream, dial
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 
 LARGEST: Final = 1024 * 1024
 
 
-class PairLost(StreamLost):
+class PeerConnectionLost(StreamLost):
     """The connection to the other side broke or was never made; it should be opened again."""
 
 
@@ -27,26 +27,26 @@ class PeerConnection:
         """Send one message of at most LARGEST bytes; waits while the other side is slow.
 
         Raises:
-            PairLost: The connection broke.
+            PeerConnectionLost: The connection broke.
         """
         if len(piece) > LARGEST:
             raise ValueError(f"A message has at most {LARGEST} bytes.")
         try:
             wait_for(self._loop, self._outlet.give(piece), 600.0)
         except (OSError, TimeoutError) as error:
-            raise PairLost(str(error)) from error
+            raise PeerConnectionLost(str(error)) from error
 
     def recv(self, timeout: float = 60.0) -> bytes:
         """Return the next whole message; empty when the other side has closed.
 
         Raises:
-            PairLost: None came in time.
+            PeerConnectionLost: None came in time.
         """
         try:
             return bytes(wait_for(self._loop, self._next(), timeout))
         except TimeoutError as error:
             self.close()
-            raise PairLost("the other side is silent") from error
+            raise PeerConnectionLost("the other side is silent") from error
 
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._outlet.close(), self._loop)
@@ -64,7 +64,7 @@ class PeerConnection:
         return b""
 
 
-async def meet(url: str, wait_s: float) -> WebSocketStream:
+async def connect_to_peer(url: str, wait_s: float) -> WebSocketStream:
     """Connect to the relay, and wait until the other side is there.
 
     Raises:
@@ -74,7 +74,7 @@ async def meet(url: str, wait_s: float) -> WebSocketStream:
     try:
         async with asyncio.timeout(wait_s):
             async for frame in outlet:
-                if isinstance(frame, str) and words_of(frame).get("joined"):
+                if isinstance(frame, str) and parse_json_object(frame).get("joined"):
                     return outlet
     except TimeoutError as error:
         await outlet.close()

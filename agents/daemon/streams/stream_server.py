@@ -17,14 +17,14 @@ from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes, urlencode
 
 from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream, dial
-from agents.daemon.engine.exec_interface import ExecInterface, SimulatedDoorway
-from agents.daemon.engine.exec_stream import opened
+from agents.daemon.engine.exec_interface import ExecInterface, SimulatedExec
+from agents.daemon.engine.exec_stream import open_in_thread
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
-from agents.daemon.files.file_server import Files
-from agents.daemon.streams.peer_connection import PairLost, PeerConnection, meet, wait_for
-from agents.daemon.streams.tcp_forward import carry
+from agents.daemon.files.file_server import FileServer
+from agents.daemon.streams.peer_connection import PeerConnection, PeerConnectionLost, connect_to_peer, wait_for
+from agents.daemon.streams.tcp_forward import forward
 from agents.daemon.streams.terminals import Terminals
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 from agents.protocol.messages import DesiredState, Tunnel
 from agents.protocol.stream_grants import EXEC, FILES, PORT, READ, BadGrant, Grant, open_grant
 
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Standing:
+class StreamConfig:
     """Information about streams from the newest sync."""
 
     url: str = ""
@@ -61,26 +61,26 @@ class Standing:
 
 
 @dataclass
-class _Use:
+class _StreamUsage:
     """Used grants, until they expire, and the number of streams into each instance."""
 
     grants: dict[str, int] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
 
 
-class Streams:
+class StreamServer:
     """One host's streams. `follow`, `stop`, `sessions` and `open_pair` are for other threads."""
 
     def __init__(self, doorway: ExecInterface | None = None) -> None:
-        self._doorway = doorway or SimulatedDoorway()
+        self._doorway = doorway or SimulatedExec()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._terminals = Terminals(self._doorway)
-        self._files = Files(self._doorway)
-        self._standing = Standing()
+        self._files = FileServer(self._doorway)
+        self._standing = StreamConfig()
         self._changed = asyncio.Event()
-        self._use = _Use()
+        self._use = _StreamUsage()
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- for other threads
@@ -89,7 +89,7 @@ class Streams:
         """Apply a sync's answer; the thread starts with the first link that is wanted."""
         if not desired.link_url and self._thread is None:
             return
-        standing = Standing(
+        standing = StreamConfig(
             url="" if desired.frozen else desired.link_url,
             ticket=desired.link_ticket,
             key=desired.slip_key,
@@ -98,7 +98,7 @@ class Streams:
             clock_ahead_s=(desired.now or time.time()) - time.monotonic(),
         )
         self._standing = standing  # set at once for `open_pair`, since an operation may start with this very sync
-        self._begin().call_soon_threadsafe(self._changed.set)
+        self._ensure_loop().call_soon_threadsafe(self._changed.set)
 
     def sessions(self, instance: str) -> int:
         """Return how many streams lead into the instance: watched terminals and connections to ports."""
@@ -108,17 +108,17 @@ class Streams:
         """Open a connection to the other host of a copy, once that host is there too.
 
         Raises:
-            PairLost: The connection failed, or the other host did not come.
+            PeerConnectionLost: The connection failed, or the other host did not come.
         """
         base = self._standing.url.removesuffix("/link")
         if not base:
-            raise PairLost("no relay is known yet")
-        loop = self._begin()
+            raise PeerConnectionLost("no relay is known yet")
+        loop = self._ensure_loop()
         url = f"{base}/pairs/{quote(pair)}?{urlencode({'ticket': ticket})}"
         try:
-            return PeerConnection(loop, wait_for(loop, meet(url, wait_s), wait_s + 30.0))
+            return PeerConnection(loop, wait_for(loop, connect_to_peer(url, wait_s), wait_s + 30.0))
         except (OSError, TimeoutError) as error:
-            raise PairLost(str(error) or "the other side did not come") from error
+            raise PeerConnectionLost(str(error) or "the other side did not come") from error
 
     def stop(self) -> None:
         """End all streams; containers and their programs keep running, except for terminals."""
@@ -128,7 +128,7 @@ class Streams:
                 self._thread.join(10)
         self._doorway.close()
 
-    def _begin(self) -> asyncio.AbstractEventLoop:
+    def _ensure_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -165,11 +165,11 @@ class Streams:
         while True:
             standing = self._standing
             if not standing.url:
-                await self._news()
+                await self._wait_for_change()
                 continue
             begun = time.monotonic()
             try:
-                await self._hold(standing)
+                await self._hold_link(standing)
             except StreamLost as error:
                 logger.info("the link to the relay: %s", error)
             except Exception:  # whatever the error, the next link may last
@@ -177,25 +177,25 @@ class Streams:
             pause = FIRST_PAUSE_S if time.monotonic() - begun > STEADY_S else min(pause * 2, LONGEST_PAUSE_S)
             await asyncio.sleep(random.uniform(pause / 2, pause))  # noqa: S311 it spreads load
 
-    async def _news(self) -> None:
+    async def _wait_for_change(self) -> None:
         await self._changed.wait()
         self._changed.clear()
 
-    async def _hold(self, standing: Standing) -> None:
+    async def _hold_link(self, standing: StreamConfig) -> None:
         """Hold one link until it breaks or the relay's address changes."""
         link = await dial(f"{standing.url}?{urlencode({'ticket': standing.ticket})}", watch=True)
-        telling = asyncio.create_task(self._tell(link, standing.url))
+        telling = asyncio.create_task(self._send_updates(link, standing.url))
         try:
             async for frame in link:
-                words = words_of(frame) if isinstance(frame, str) else {}
+                words = parse_json_object(frame) if isinstance(frame, str) else {}
                 if "dial" in words:
-                    self._spawn(self._answer(link, standing.url, words))
+                    self._spawn(self._serve_request(link, standing.url, words))
             raise StreamLost(f"closed: {link.verdict}")
         finally:
             telling.cancel()
             await link.close()
 
-    async def _tell(self, link: WebSocketStream, url: str) -> None:
+    async def _send_updates(self, link: WebSocketStream, url: str) -> None:
         """Send ticket and tunnels after each sync, and as a sign of life between syncs."""
         with suppress(StreamLost):
             while self._standing.url == url:
@@ -210,11 +210,11 @@ class Streams:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, link: WebSocketStream, url: str, words: dict[str, Any]) -> None:
+    async def _serve_request(self, link: WebSocketStream, url: str, words: dict[str, Any]) -> None:
         """Serve one requested stream, or send the reason for the refusal."""
         stream = str(words["dial"])
         try:
-            grant = self._judge(words)
+            grant = self._grant_for(words)
             await self._serve(f"{url}/{quote(stream)}", grant, str(words.get("size", "")))
         except Refused as error:
             with suppress(StreamLost):
@@ -224,7 +224,7 @@ class Streams:
         except Exception:  # an error in one stream must not affect others
             logger.exception("a stream broke off")
 
-    def _judge(self, words: dict[str, Any]) -> Grant:
+    def _grant_for(self, words: dict[str, Any]) -> Grant:
         """Return the grant to enter an instance; the relay alone cannot make one.
 
         Either the request has a grant signed by the control plane, or it names a tunnel of this host.
@@ -239,14 +239,14 @@ class Streams:
                 raise Refused("no_tunnel", "This host has no such tunnel.")
             grant = Grant("", found.instance, PORT, 0, found.port, once=False)
         else:
-            grant = self._opened(standing, str(words.get("grant", "")))
+            grant = self._verify_grant(standing, str(words.get("grant", "")))
         if grant.instance not in standing.running:
             raise Refused("not_running", "The instance is not running.")
         if sum(self._use.open.values()) >= AT_ONCE:
             raise Refused("too_many_streams", "Too many streams are open on this host.")
         return grant
 
-    def _opened(self, standing: Standing, text: str) -> Grant:
+    def _verify_grant(self, standing: StreamConfig, text: str) -> Grant:
         try:
             grant = open_grant(standing.key, text, now=standing.now())
         except BadGrant as error:
@@ -278,7 +278,7 @@ class Streams:
 
     async def _serve_port(self, url: str, grant: Grant) -> None:
         try:
-            inside = await opened(self._doorway.connect, grant.instance, grant.port)
+            inside = await open_in_thread(self._doorway.connect, grant.instance, grant.port)
         except OSError as error:
             raise Refused("port_silent", f"Nothing answers at port {grant.port} of the instance: {error}.") from error
         try:
@@ -286,7 +286,7 @@ class Streams:
         except (StreamLost, asyncio.CancelledError):
             inside.close()
             raise
-        await carry(outlet, inside)
+        await forward(outlet, inside)
 
     async def _serve_terminal(self, url: str, grant: Grant, size: str) -> None:
         try:

@@ -5,12 +5,12 @@ import socket
 from typing import Final
 
 from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 
 PIECE: Final = 64 * 1024
 
 
-async def carry(outlet: WebSocketStream, inside: socket.socket) -> None:
+async def forward(outlet: WebSocketStream, inside: socket.socket) -> None:
     """Copy both ways, each until its own end of input, or until either side is gone; then close both."""
     inside.setblocking(False)
     reader, writer = await asyncio.open_connection(sock=inside, limit=PIECE)
@@ -36,7 +36,7 @@ async def _inwards(outlet: WebSocketStream, writer: asyncio.StreamWriter) -> Non
         if isinstance(frame, bytes):
             writer.write(frame)
             await writer.drain()
-        elif words_of(frame).get("eof"):
+        elif parse_json_object(frame).get("eof"):
             if writer.can_write_eof():
                 writer.write_eof()
             return

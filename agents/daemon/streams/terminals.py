@@ -10,9 +10,9 @@ from typing import Final
 
 from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream
 from agents.daemon.engine.exec_interface import ExecInterface, Terminal
-from agents.daemon.engine.exec_stream import opened
+from agents.daemon.engine.exec_stream import open_in_thread
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
-from agents.protocol.codec import words_of
+from agents.protocol.codec import parse_json_object
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ Key = tuple[str, str]  # (instance, session)
 
 
 @dataclass
-class Session:
+class TerminalSession:
     """One shell, with the client that watches it at the moment, if any."""
 
     key: Key
@@ -54,14 +54,14 @@ class Terminals:
 
     def __init__(self, doorway: ExecInterface) -> None:
         self._doorway = doorway
-        self._sessions: dict[Key, Session] = {}
+        self._sessions: dict[Key, TerminalSession] = {}
         self._opening = asyncio.Lock()
 
     def watched(self, instance: str) -> int:
         """Return how many terminals are being watched."""
         return sum(key[0] == instance and own.outlet is not None for key, own in self._sessions.items())
 
-    async def open(self, instance: str, name: str, size: str) -> Session:
+    async def open(self, instance: str, name: str, size: str) -> TerminalSession:
         """Return the session of that name, or one with a new shell.
 
         Raises:
@@ -74,20 +74,20 @@ class Terminals:
             found = self._sessions.get(key)
             if found is not None and not found.ended:
                 columns, rows = _size(size)
-                await self._shape(found, f"{columns}x{rows - 1}")  # makes a full-screen program redraw
-                await self._shape(found, size)
+                await self._resize(found, f"{columns}x{rows - 1}")  # makes a full-screen program redraw
+                await self._resize(found, size)
                 return found
             await self._make_room(instance)
             await asyncio.to_thread(self._hang_up_strangers, instance, name)
-            terminal = await opened(self._doorway.terminal, instance, name, _size(size))
+            terminal = await open_in_thread(self._doorway.terminal, instance, name, _size(size))
             terminal.connection.setblocking(False)
-            session = Session(key, terminal, *await asyncio.open_connection(sock=terminal.connection))
+            session = TerminalSession(key, terminal, *await asyncio.open_connection(sock=terminal.connection))
             session.keep(terminal.first)
             self._sessions[key] = session
-            session.pump = asyncio.create_task(self._show(session))
+            session.pump = asyncio.create_task(self._forward_output(session))
             return session
 
-    async def attach(self, session: Session, outlet: WebSocketStream) -> None:
+    async def attach(self, session: TerminalSession, outlet: WebSocketStream) -> None:
         """Connect a client with a session until either ends; a second client takes over from the first."""
         if session.outlet is not None:
             await session.outlet.close()
@@ -97,9 +97,9 @@ class Terminals:
             session.outlet = outlet
             session.flowing.set()
             if session.ended:
-                await self._tell_end(session)
+                await self._send_exit_code(session)
             async for frame in outlet:
-                await self._take(session, frame)
+                await self._handle_frame(session, frame)
         if session.outlet is outlet:
             session.outlet, session.left_at = None, time.monotonic()
             session.flowing.set()  # a shell that nobody watches must not block
@@ -109,7 +109,7 @@ class Terminals:
         now = time.monotonic()
         for key, own in list(self._sessions.items()):
             if all_of or own.ended or (own.outlet is None and now - own.left_at > LINGER_S):
-                await self._drop(key)
+                await self._close_session(key)
 
     def _hang_up_strangers(self, instance: str, name: str) -> None:
         """Send SIGHUP to shells that an earlier run of this agent left, or that were closed here."""
@@ -120,9 +120,9 @@ class Terminals:
     async def _make_room(self, instance: str) -> None:
         own = [item for key, item in self._sessions.items() if key[0] == instance]
         for session in sorted(own, key=lambda item: (item.outlet is not None, item.left_at))[: len(own) - AT_ONCE + 1]:
-            await self._drop(session.key)
+            await self._close_session(session.key)
 
-    async def _drop(self, key: Key) -> None:
+    async def _close_session(self, key: Key) -> None:
         session = self._sessions.pop(key, None)
         if session is None:
             return
@@ -134,7 +134,7 @@ class Terminals:
         if not session.ended:
             await asyncio.to_thread(self._hang_up_strangers, key[0], "-")
 
-    async def _show(self, session: Session) -> None:
+    async def _forward_output(self, session: TerminalSession) -> None:
         """Send the shell's output to its client, and keep the last of it for a client that returns."""
         with suppress(OSError):
             while piece := await session.reader.read(PIECE):
@@ -145,10 +145,10 @@ class Terminals:
                         await session.outlet.give(piece)
         session.ended = True
         session.writer.transport.abort()
-        await self._tell_end(session)
+        await self._send_exit_code(session)
         self._sessions.pop(session.key, None)
 
-    async def _tell_end(self, session: Session) -> None:
+    async def _send_exit_code(self, session: TerminalSession) -> None:
         code: int | None = None
         with suppress(EngineRefused, EngineSilent, OSError):
             code = await asyncio.to_thread(session.terminal.exit_code)
@@ -157,21 +157,21 @@ class Terminals:
                 await session.outlet.say(exit=code)
             await session.outlet.close()
 
-    async def _take(self, session: Session, frame: bytes | str) -> None:
+    async def _handle_frame(self, session: TerminalSession, frame: bytes | str) -> None:
         if isinstance(frame, bytes):
             with suppress(OSError):
                 session.writer.write(frame)
                 await session.writer.drain()
             return
-        words = words_of(frame)
+        words = parse_json_object(frame)
         if "resize" in words:
-            await self._shape(session, "x".join(map(str, words["resize"])) if isinstance(words["resize"], list) else "")
+            await self._resize(session, "x".join(map(str, words["resize"])) if isinstance(words["resize"], list) else "")
         elif "flow" in words:  # the page is behind with drawing, or has caught up
             session.flowing.set() if words["flow"] else session.flowing.clear()
         elif "bye" in words:
-            await self._drop(session.key)
+            await self._close_session(session.key)
 
-    async def _shape(self, session: Session, size: str) -> None:
+    async def _resize(self, session: TerminalSession, size: str) -> None:
         with suppress(EngineRefused, EngineSilent, OSError):
             await asyncio.to_thread(session.terminal.resize, *_size(size))
 

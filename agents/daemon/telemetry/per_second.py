@@ -17,7 +17,7 @@ _NAMES = tuple(field.name for field in fields(SecondTrace))
 
 
 @dataclass
-class _Track:
+class _ContainerTrace:
     """Seconds of one run of a container."""
 
     run: tuple[str, str]
@@ -26,7 +26,7 @@ class _Track:
     told: int = 0
 
 
-class Seconds:
+class PerSecondSampler:
     """Samples each container that `follow` names; `start` runs a thread that does so every second."""
 
     def __init__(self, runtime: Runtime, probe: GpuProbe, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,7 +35,7 @@ class Seconds:
         self._clock = clock
         self._lock = threading.Lock()
         self._running: list[Container] = []
-        self._tracks: dict[str, _Track] = {}
+        self._tracks: dict[str, _ContainerTrace] = {}
         self._begun = False
 
     def start(self, stopped: threading.Event) -> None:
@@ -51,7 +51,7 @@ class Seconds:
             kept = {container.instance: (container.id, container.started_at) for container in self._running}
             self._tracks = {key: track for key, track in self._tracks.items() if kept.get(key) == track.run}
             for key, run in kept.items():
-                self._tracks.setdefault(key, _Track(run, deque(maxlen=KEPT)))
+                self._tracks.setdefault(key, _ContainerTrace(run, deque(maxlen=KEPT)))
 
     def look(self) -> None:
         """Take one sample of each container."""

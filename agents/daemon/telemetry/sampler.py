@@ -9,7 +9,7 @@ from agents.daemon.disks.loop_disks import Disks
 from agents.daemon.engine.interface import Container, Runtime, Usage
 from agents.daemon.gpu.nvml import GpuProbe
 from agents.daemon.gpu.xid_events import GpuEvents, watch_nvml
-from agents.daemon.telemetry.per_second import Seconds
+from agents.daemon.telemetry.per_second import PerSecondSampler
 from agents.protocol.messages import HostFacts, InstanceSample
 
 MIN_INTERVAL = 5.0
@@ -17,7 +17,7 @@ NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class _Mark:
+class _Baseline:
     container: str
     started_at: str
     at: float
@@ -39,10 +39,10 @@ class Telemetry:
         self._disks = disks
         self._probe = probe
         self._clock = clock
-        self._marks: dict[str, _Mark] = {}
-        self._fresh: dict[str, _Mark] = {}
+        self._marks: dict[str, _Baseline] = {}
+        self._fresh: dict[str, _Baseline] = {}
         self._taken_at = clock()
-        self._seconds = Seconds(runtime, probe)
+        self._seconds = PerSecondSampler(runtime, probe)
         self.gpu_events = GpuEvents()
         self._streams_into = streams_into
 
@@ -70,7 +70,7 @@ class Telemetry:
         for container in running:
             usage = self._runtime.usage(container)
             if usage is not None:
-                mark = _Mark(container.id, container.started_at, now, usage)
+                mark = _Baseline(container.id, container.started_at, now, usage)
                 self._fresh[container.instance] = mark
                 samples[container.instance] = self._sample(container, mark)
         return samples
@@ -81,11 +81,11 @@ class Telemetry:
             self._seconds.keep()
             self._marks, self._fresh, self._taken_at = self._fresh, {}, self._clock()
 
-    def _sample(self, container: Container, mark: _Mark) -> InstanceSample:
+    def _sample(self, container: Container, mark: _Baseline) -> InstanceSample:
         last = self._marks.get(container.instance)
         if last is None or (last.container, last.started_at) != (mark.container, mark.started_at):
             # a new start, whose counters began at zero
-            last = _Mark(mark.container, mark.started_at, mark.at - container.run_seconds, Usage(0, 0, 0, 0))
+            last = _Baseline(mark.container, mark.started_at, mark.at - container.run_seconds, Usage(0, 0, 0, 0))
         seconds = max(mark.at - last.at, 0.001)
         return InstanceSample(
             cpu_pct=round(max(0, mark.usage.cpu_ns - last.usage.cpu_ns) / NS / seconds * 100, 1),

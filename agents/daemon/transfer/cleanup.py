@@ -11,21 +11,21 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
-from agents.daemon.disks.operation_runner import Tidy
+from agents.daemon.disks.operation_runner import Cleanup
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 
 logger = logging.getLogger(__name__)
 
-_TRIPS: Final = ("moves", "volumes/moves")  # folders, each named by its target and its order
+_TRANSFER_FOLDERS: Final = ("moves", "volumes/moves")  # folders, each named by its target and its order
 _DISKS: Final = ("disks", "volumes/disks", "snapshots", "systems")
-_SPARES: Final = (".new", ".card")  # suffixes of incomplete files
+_INCOMPLETE_SUFFIXES: Final = (".new", ".card")  # suffixes of incomplete files
 
 
-def drop_spares(state: Path) -> None:
+def delete_incomplete_files(state: Path) -> None:
     """Delete incomplete copies, before any work of this agent starts: they are copied again anyway."""
     for place in _DISKS:
         for path in (state / place).glob("*"):
-            if path.suffix in _SPARES or _is_lone_card(path):
+            if path.suffix in _INCOMPLETE_SUFFIXES or _is_lone_card(path):
                 path.unlink(missing_ok=True)
     for path in (state / "access").glob("*/.*"):  # a key or a password's hash that was being written for the container
         path.unlink(missing_ok=True)
@@ -46,13 +46,13 @@ class TransferCleanup:
 
     def tidy(self, named: Collection[str]) -> None:
         """Delete folders of unnamed orders that are older than this agent, alongside its work."""
-        for place in _TRIPS:
+        for place in _TRANSFER_FOLDERS:
             for folder in (self._state / place).glob("*-*"):
                 order = folder.name.partition("-")[2]
                 if order not in named and self._is_old(folder):
-                    self._drop(folder, order)
+                    self._delete(folder, order)
 
-    def _drop(self, folder: Path, order: str) -> None:
+    def _delete(self, folder: Path, order: str) -> None:
         logger.info("what is left of the order %s goes", order)
         try:
             self._forget(order)
@@ -67,7 +67,7 @@ class TransferCleanup:
             return False
 
 
-def both(first: Tidy, second: Tidy) -> Tidy:
+def chain_cleanups(first: Cleanup, second: Cleanup) -> Cleanup:
     def tidy(named: Collection[str]) -> None:
         first(named)
         second(named)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from agents.daemon.control_plane.port_check import open_server
-from agents.daemon.transfer.transfer_protocol import ConnectionLost, EncryptedChannel, Line
+from agents.daemon.transfer.transfer_protocol import Channel, ConnectionLost, EncryptedChannel
 from agents.protocol.public_addresses import is_public
 
 LARGEST: Final = 1024 * 1024 + 64
@@ -34,22 +34,22 @@ _PURPOSE: Final = b"berth direct line"
 _HELLO: Final = b"hello"
 
 
-class ClosableLine(Line, Protocol):
+class ClosableChannel(Channel, Protocol):
     """A connection that either side may close."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenConnection:
     """A connection to the other host, and its encrypted channel."""
 
-    line: ClosableLine
+    line: ClosableChannel
     sealed: EncryptedChannel
     direct: bool = False
 
 
-class SocketLine:
+class SocketChannel:
     """Messages over a TCP connection, each preceded by its length. Raises OSError."""
 
     def __init__(self, connection: socket.socket, largest: int = LARGEST) -> None:
@@ -95,7 +95,7 @@ class SocketLine:
         return bytes(got)
 
 
-def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
+def dial(address: str, port: int, key: bytes, *, private: bool) -> OpenConnection:
     """Connect to the target and prove the key.
 
     Raises:
@@ -110,7 +110,7 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
     try:
         connection.settimeout(DIAL_S)
         connection.connect(place)
-        line, own = SocketLine(connection, LARGEST_PROOF), os.urandom(_NONCE)
+        line, own = SocketChannel(connection, LARGEST_PROOF), os.urandom(_NONCE)
         line.send(own)
         other = line.recv(DIAL_S)
         if len(other) != _NONCE:
@@ -123,17 +123,17 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
     except BaseException:
         connection.close()
         raise
-    return Opened(line, sealed, direct=True)
+    return OpenConnection(line, sealed, direct=True)
 
 
 class Listener:
     """Accepts the source's connections on one port until it is closed; others are disconnected."""
 
-    def __init__(self, place: str, port: int, key: bytes, taken: Callable[[Opened], None]) -> None:
+    def __init__(self, place: str, port: int, key: bytes, taken: Callable[[OpenConnection], None]) -> None:
         self._key = key
         self._taken = taken
         self._lock = threading.Lock()
-        self._proving: dict[SocketLine, threading.Thread] = {}
+        self._proving: dict[SocketChannel, threading.Thread] = {}
         self._closed = False
         self._socket = open_server(place, port)
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -158,8 +158,8 @@ class Listener:
                 connection, _ = self._socket.accept()
             except OSError:  # closed
                 return
-            line = SocketLine(connection, LARGEST_PROOF)
-            thread = threading.Thread(target=self._prove, args=(line,), daemon=True)
+            line = SocketChannel(connection, LARGEST_PROOF)
+            thread = threading.Thread(target=self._authenticate, args=(line,), daemon=True)
             with self._lock:
                 heard = not self._closed and len(self._proving) < MOST_CALLERS
                 if heard:
@@ -168,20 +168,20 @@ class Listener:
             if not heard:
                 line.close()
 
-    def _prove(self, line: SocketLine) -> None:
+    def _authenticate(self, line: SocketChannel) -> None:
         try:
-            sealed = self._shown_key(line)
+            sealed = self._authenticated_channel(line)
             if self._closed:
                 line.close()
             else:
-                self._taken(Opened(line, sealed, direct=True))
+                self._taken(OpenConnection(line, sealed, direct=True))
         except OSError:
             line.close()
         finally:
             with self._lock:
                 del self._proving[line]
 
-    def _shown_key(self, line: SocketLine) -> EncryptedChannel:
+    def _authenticated_channel(self, line: SocketChannel) -> EncryptedChannel:
         """Return the channel of a caller that has proven the key.
 
         Raises:
@@ -199,16 +199,16 @@ class Listener:
         return sealed
 
 
-class Meeting:
+class ConnectionRendezvous:
     """Where the target waits for the source: on its port and at the relay, whichever comes first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: queue.Queue[Opened | OSError] | None = None
-        self._next: Opened | None = None
-        self._now: Opened | None = None
+        self._waiting: queue.Queue[OpenConnection | OSError] | None = None
+        self._next: OpenConnection | None = None
+        self._now: OpenConnection | None = None
 
-    def called(self, opened: Opened) -> None:
+    def called(self, opened: OpenConnection) -> None:
         """Use a new direct connection: the caller has the key, so the present connection has broken.
 
         This host may not have noticed that yet.
@@ -223,19 +223,19 @@ class Meeting:
             if old is not None:
                 old.line.close()
 
-    def wait(self, by_relay: Callable[[], Opened]) -> Opened:
+    def wait(self, by_relay: Callable[[], OpenConnection]) -> OpenConnection:
         """Return the next connection.
 
         Raises:
             OSError: Neither came while the relay waited.
         """
-        came: queue.Queue[Opened | OSError] = queue.Queue()
+        came: queue.Queue[OpenConnection | OSError] = queue.Queue()
         with self._lock:
             self._now, self._next = self._next, None
             if self._now is not None:
                 return self._now
             self._waiting = came
-        threading.Thread(target=self._ask_relay, args=(by_relay, came), daemon=True).start()
+        threading.Thread(target=self._connect_by_relay, args=(by_relay, came), daemon=True).start()
         found = came.get()
         with self._lock:
             self._waiting = None
@@ -244,7 +244,9 @@ class Meeting:
             self._now = found
         return found
 
-    def _ask_relay(self, by_relay: Callable[[], Opened], came: "queue.Queue[Opened | OSError]") -> None:
+    def _connect_by_relay(
+        self, by_relay: Callable[[], OpenConnection], came: "queue.Queue[OpenConnection | OSError]"
+    ) -> None:
         try:
             opened = by_relay()
         except OSError as error:

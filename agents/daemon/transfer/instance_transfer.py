@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon.disks import ext4
-from agents.daemon.disks.block_copy import allocated_bytes, bring_equal, sums_on_disk
+from agents.daemon.disks.block_copy import allocated_bytes, copy_changed_blocks, sums_on_disk
 from agents.daemon.disks.loop_disks import DiskFull, Disks, LoopDisks
 from agents.daemon.disks.operation_runner import Operation, Operator
 from agents.daemon.disks.received_ext4 import check_received
 from agents.daemon.docker_engine.image_archives import TOO_LARGE
 from agents.daemon.engine.interface import Runtime
 from agents.daemon.lib.atomic_files import sync_folder
-from agents.daemon.lib.chunk_manifest import Parcel, describe
+from agents.daemon.lib.chunk_manifest import TransferManifest, hash_file
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.sizes import GIB, HEADROOM
-from agents.daemon.transfer.root_export import Roots, roots_of
-from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, send_parcel
+from agents.daemon.transfer.root_export import RootStore, roots_of
+from agents.daemon.transfer.transfer_protocol import EncryptedChannel, ReceiveDirectory, send_files
 from agents.daemon.transfer.transfer_session import (
-    COMPLETE,
-    Calling,
+    COMPLETE_FILE,
     ListenAt,
     OpenPair,
-    Way,
-    fetch_parcel,
+    PeerCredentials,
+    SourceConnector,
     outcome_of,
-    talk_until_through,
+    receive_transfer,
+    retry_until_done,
 )
 from agents.protocol.sentences import say
 
@@ -47,7 +47,7 @@ STALE_AFTER: Final = 2 * 24 * 3600.0  # seconds; left by operations that were ca
 
 
 @dataclass(frozen=True)
-class _Trip:
+class TransferOrder:
     """Content of an order."""
 
     source: str
@@ -62,9 +62,9 @@ class _Trip:
         return (ROOT, DISK) if self.disk_gb else (ROOT,)
 
 
-def _read(operation: Operation) -> _Trip:
+def _read(operation: Operation) -> TransferOrder:
     args = operation.order.args
-    return _Trip(
+    return TransferOrder(
         source=args["source"],
         target=args["target"],
         number=int(args["number"]),
@@ -74,13 +74,13 @@ def _read(operation: Operation) -> _Trip:
     )
 
 
-class Mover:
+class InstanceTransfer:
     """Transfers roots and data disks of one host."""
 
     def __init__(
         self,
         *,
-        roots: Roots,
+        roots: RootStore,
         disks: LoopDisks,
         state: Path,
         open_pair: OpenPair,
@@ -112,11 +112,11 @@ class Mover:
             operation.check()
         return {}
 
-    def _copy_disk(self, operation: Operation, trip: _Trip) -> None:
+    def _copy_disk(self, operation: Operation, trip: TransferOrder) -> None:
         image, _ = self._disks.paths(trip.target)
         if image.exists():
             return
-        source = self._disk_at_rest(trip)
+        source = self._unmounted_disk(trip)
         spare, total = image.with_suffix(".new"), 2 * allocated_bytes(source)
         spare.unlink(missing_ok=True)
         try:
@@ -130,20 +130,20 @@ class Mover:
             done += count
             operation.progress(min(done, total), total, say("copying_data_disk"))
 
-        sums = bring_equal(source, spare, {}, tell)
+        sums = copy_changed_blocks(source, spare, {}, tell)
         self._checkpoint("disk-copied")
         if sums_on_disk(spare, tell) != sums:
             raise Failed("copy_damaged", "The copy of the data disk is not as its original.")
-        ext4.give_to(spare, trip.target)
+        ext4.label_for(spare, trip.target)
         spare.replace(image)
         sync_folder(image.parent)
         self._checkpoint("disk-in-place")
 
-    def _disk_at_rest(self, trip: _Trip) -> Path:
+    def _unmounted_disk(self, trip: TransferOrder) -> Path:
         image, _ = self._disks.paths(trip.source)
         if not image.exists():
             raise Failed("disk_missing", "The instance's data disk is gone from the host.")
-        if not self._disks.put_to_rest(trip.source):  # a copy made now could lack the last writes
+        if not self._disks.unmount_and_wait(trip.source):  # a copy made now could lack the last writes
             raise Failed("operation_failed", "Something on the host still has the data disk mounted.")
         return image
 
@@ -159,26 +159,26 @@ class Mover:
                 self._roots.forget(operation.order.id)
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _send(self, operation: Operation, trip: _Trip, folder: Path) -> Mapping[str, str]:
+    def _send(self, operation: Operation, trip: TransferOrder, folder: Path) -> Mapping[str, str]:
         root = folder / ROOT
         if not root.exists():
-            self._take_out(operation, trip, root)
+            self._export_root(operation, trip, root)
         self._checkpoint("taken-out")
-        files = {ROOT: root} | ({DISK: self._disk_at_rest(trip)} if trip.disk_gb else {})
-        sheets = tuple(describe(name, path, _looking(operation)) for name, path in files.items())
-        parcel = Parcel(sheets, self._roots.parts(root))
+        files = {ROOT: root} | ({DISK: self._unmounted_disk(trip)} if trip.disk_gb else {})
+        sheets = tuple(hash_file(name, path, _looking(operation)) for name, path in files.items())
+        parcel = TransferManifest(sheets, self._roots.parts(root))
         self._checkpoint("described")
         sent = parcel
 
         def talk(line: EncryptedChannel) -> None:
             nonlocal sent
-            sent = send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, say("sending")))
+            sent = send_files(line, parcel, files, lambda done, total: operation.progress(done, total, say("sending")))
 
-        way = Way.of(operation.order.args, is_source=True)
-        talk_until_through(Calling(self._open_pair, way), operation, talk)
+        way = PeerCredentials.of(operation.order.args, is_source=True)
+        retry_until_done(SourceConnector(self._open_pair, way), operation, talk)
         return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
 
-    def _take_out(self, operation: Operation, trip: _Trip, path: Path) -> None:
+    def _export_root(self, operation: Operation, trip: TransferOrder, path: Path) -> None:
         said = say("packing_system_disk")
         operation.progress(0, 0, said)
         self._roots.take_out(
@@ -189,38 +189,38 @@ class Mover:
 
     def receive(self, operation: Operation) -> Mapping[str, str]:
         trip = _read(operation)
-        inbox = Inbox(self._own_folder(operation, trip), self._disks.allocate)
+        inbox = ReceiveDirectory(self._own_folder(operation, trip), self._disks.allocate)
         with self._clean_when_unwanted(operation, trip):
             if not self._roots.is_there(trip.target, trip.number):
-                self._bring(operation, trip, inbox)
+                self._receive_and_import(operation, trip, inbox)
                 operation.check()
         outcome = outcome_of(inbox)
         self._roots.forget(operation.order.id)
         shutil.rmtree(inbox.folder, ignore_errors=True)  # also if an agent was killed before this line
         return outcome
 
-    def _bring(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
-        if not inbox.path(COMPLETE).exists():
+    def _receive_and_import(self, operation: Operation, trip: TransferOrder, inbox: ReceiveDirectory) -> None:
+        if not inbox.path(COMPLETE_FILE).exists():
             self._fetch(operation, trip, inbox)
         self._checkpoint("received")
-        self._take_in(operation, trip, inbox)
+        self._import_files(operation, trip, inbox)
 
-    def _fetch(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
+    def _fetch(self, operation: Operation, trip: TransferOrder, inbox: ReceiveDirectory) -> None:
         try:
-            fetch_parcel(
+            receive_transfer(
                 self._open_pair,
                 operation,
                 inbox,
                 trip.names,
                 check_room=lambda parcel: self._check_room(parcel, inbox, trip),
                 came=lambda: self._checkpoint("chunk"),
-                known=lambda parcel: self._held(operation, trip) if parcel.parts else (),
+                known=lambda parcel: self._present_layers(operation, trip) if parcel.parts else (),
                 listen_at=self._listen_at,
             )
         except DiskFull as error:
             raise Failed("disk_full", NO_ROOM) from error
 
-    def _check_room(self, parcel: Parcel, inbox: Inbox, trip: _Trip) -> None:
+    def _check_room(self, parcel: TransferManifest, inbox: ReceiveDirectory, trip: TransferOrder) -> None:
         """Check the room, before the first byte.
 
         The root needs its size three times: as a file, unpacked, and as the engine's layers.
@@ -238,23 +238,23 @@ class Mover:
         if shutil.disk_usage(inbox.folder).free < needed + HEADROOM:
             raise Failed("disk_full", NO_ROOM)
 
-    def _take_in(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
+    def _import_files(self, operation: Operation, trip: TransferOrder, inbox: ReceiveDirectory) -> None:
         """Put the data disk in place first: the saved root shows that everything is there."""
         operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, say("unpacking_system_disk"))
         image, _ = self._disks.paths(trip.target)
         if trip.disk_gb and inbox.path(DISK).exists():
             check_received(inbox.path(DISK), (trip.source, trip.target), operation.check)
-            ext4.give_to(inbox.path(DISK), trip.target)
+            ext4.label_for(inbox.path(DISK), trip.target)
             inbox.path(DISK).replace(image)
             sync_folder(image.parent)
         self._checkpoint("disk-in-place")
         if trip.disk_gb and not image.exists():
             raise Failed("disk_missing", "The data disk that came is gone from the host.")
-        held = self._held(operation, trip)
-        self._roots.take_in(inbox.path(ROOT), trip.target, trip.number, most=trip.root_bytes, held=held)
+        held = self._present_layers(operation, trip)
+        self._roots.import_root(inbox.path(ROOT), trip.target, trip.number, most=trip.root_bytes, held=held)
         self._checkpoint("root-in-place")
 
-    def _held(self, operation: Operation, trip: _Trip) -> frozenset[str]:
+    def _present_layers(self, operation: Operation, trip: TransferOrder) -> frozenset[str]:
         """Return the layers that are present of the instance's own image.
 
         Layers of other images here may hold data of other renters.
@@ -264,7 +264,7 @@ class Mover:
     # -- both
 
     @contextmanager
-    def _clean_when_unwanted(self, operation: Operation, trip: _Trip) -> Iterator[None]:
+    def _clean_when_unwanted(self, operation: Operation, trip: TransferOrder) -> Iterator[None]:
         """Delete what was made if the order is withdrawn, since the instance may be proven gone already."""
         try:
             yield
@@ -275,7 +275,7 @@ class Mover:
                 self._disks.drop(trip.target)
             raise
 
-    def _own_folder(self, operation: Operation, trip: _Trip) -> Path:
+    def _own_folder(self, operation: Operation, trip: TransferOrder) -> Path:
         """Make the order's folder, after deleting old folders of others.
 
         Its name starts with the target, so that deleting the target deletes it too.
@@ -294,7 +294,7 @@ def _looking(operation: Operation) -> Callable[[int, int], None]:
     return lambda done, total: operation.check()
 
 
-def move_operators(
+def transfer_operators(
     runtime: Runtime,
     disks: Disks,
     *,
@@ -306,7 +306,9 @@ def move_operators(
     """Return the operators; without containers they end at once, and a root exists once it is named."""
     roots = roots_of(runtime)
     if isinstance(disks, LoopDisks):
-        mover = Mover(roots=roots, disks=disks, state=state, open_pair=open_pair, listen_at=listen_at, checkpoint=checkpoint)
+        mover = InstanceTransfer(
+            roots=roots, disks=disks, state=state, open_pair=open_pair, listen_at=listen_at, checkpoint=checkpoint
+        )
         return mover.operators()
 
     def arrive(operation: Operation) -> Mapping[str, str]:

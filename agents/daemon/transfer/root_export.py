@@ -14,18 +14,18 @@ from typing import Any, Final, Protocol
 from agents.daemon.docker_engine.container_spec import (
     HOST_LABEL,
     INSTANCE_LABEL,
-    NO_HOST,
-    PARCEL_LABEL,
-    PARCELS,
     ROOT_MESSAGE,
+    TRANSFER_LABEL,
+    TRANSFER_REPOSITORY,
+    UNASSIGNED_HOST,
     root_repository,
 )
-from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.image_archives import chains_of, check_archive, packed_anew, parts_of
 from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.engine.interface import EngineRefused, Runtime
 from agents.daemon.engine.simulated import SimulatedRuntime
-from agents.daemon.lib.chunk_manifest import Part
+from agents.daemon.lib.chunk_manifest import ContentRange
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import HEADROOM
 
@@ -36,7 +36,7 @@ _CONTENT_STORE: Final = ["driver-type", "io.containerd.snapshotter.v1"]  # an en
 Progress = Callable[[int, int], None]
 
 
-class Roots(Protocol):
+class RootStore(Protocol):
     """Root file systems of one host's instances."""
 
     def copy(self, source: str, target: str, number: int) -> None:
@@ -45,13 +45,13 @@ class Roots(Protocol):
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
         """Write the root to a file for another host."""
 
-    def parts(self, path: Path) -> tuple[Part, ...]:
+    def parts(self, path: Path) -> tuple[ContentRange, ...]:
         """Return the layers in such a file, by their chain ids."""
 
     def hold(self, image: str, parcel: str) -> frozenset[str]:
         """Return the chain ids of the layers of `image` here, and keep them until `forget`; empty if missing."""
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+    def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
         """Import another host's file as the saved root `number` of `target`.
 
         Raises:
@@ -62,13 +62,13 @@ class Roots(Protocol):
     def is_there(self, target: str, number: int) -> bool: ...
 
     def drop(self, target: str, number: int) -> None:
-        """Remove what `copy` or `take_in` made."""
+        """Remove what `copy` or `import_root` made."""
 
     def forget(self, parcel: str) -> None:
         """Remove what `take_out` and `hold` left in the engine."""
 
 
-class DockerRoots:
+class DockerRootStore:
     """Roots as committed images."""
 
     def __init__(self, runtime: DockerRuntime) -> None:
@@ -80,7 +80,7 @@ class DockerRoots:
 
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
         with self._engine() as engine:
-            image = self._commit(engine, source, target, PARCELS, parcel, label=f"{PARCEL_LABEL}={parcel}")
+            image = self._commit(engine, source, target, TRANSFER_REPOSITORY, parcel, label=f"{TRANSFER_LABEL}={parcel}")
             total = int(engine.inspect_image(image)["Size"])
             # The engine writes the whole archive to its own disk before it sends the first byte.
             if min(self._runtime.image_room(), shutil.disk_usage(path.parent).free) < 2 * total + HEADROOM:
@@ -93,7 +93,7 @@ class DockerRoots:
                     progress(done, max(done, total))
             spare.replace(path)
 
-    def parts(self, path: Path) -> tuple[Part, ...]:
+    def parts(self, path: Path) -> tuple[ContentRange, ...]:
         return parts_of(path)
 
     def hold(self, image: str, parcel: str) -> frozenset[str]:
@@ -103,14 +103,14 @@ class DockerRoots:
         try:
             with self._engine() as engine:
                 found = engine.inspect_image(image)
-                engine.tag(found["Id"], PARCELS, parcel)
+                engine.tag(found["Id"], TRANSFER_REPOSITORY, parcel)
         except EngineRefused as error:
             if not error.missing:
                 raise
             return frozenset()
         return frozenset(chains_of((found.get("RootFS") or {}).get("Layers") or []))
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+    def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
         root = check_archive(path, target, most or sys.maxsize, held)
         # The engine unpacks it next to the layers that it makes from it.
         if self._runtime.image_room() < 2 * root.size + HEADROOM:
@@ -133,9 +133,9 @@ class DockerRoots:
         self._remove(f"{root_repository(target)}:{number}")
 
     def forget(self, parcel: str) -> None:
-        self._remove(f"{PARCELS}:{parcel}")
+        self._remove(f"{TRANSFER_REPOSITORY}:{parcel}")
         with self._engine() as engine:
-            nameless = engine.images(filters={"label": f"{PARCEL_LABEL}={parcel}", "dangling": True})
+            nameless = engine.images(filters={"label": f"{TRANSFER_LABEL}={parcel}", "dangling": True})
         for image in nameless:
             self._remove(image["Id"])
 
@@ -155,7 +155,7 @@ class DockerRoots:
         if own.status in ("running", "paused"):
             raise Failed("still_running", "The instance still runs on its host.")
         # Without labels of the source or of this host: images labelled with an instance are deleted with it.
-        changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}={NO_HOST} {label}".rstrip()
+        changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}={UNASSIGNED_HOST} {label}".rstrip()
         self._runtime.open_root(own.id)
         self._runtime.check_copy(own.id)
         made = engine.commit(own.id, repository=repository, tag=tag, changes=changes, message=ROOT_MESSAGE)
@@ -163,30 +163,30 @@ class DockerRoots:
 
     @contextmanager
     def _engine(self) -> Iterator[Any]:
-        with engine_answers(), closing(self._runtime.engine()) as engine:
+        with convert_engine_errors(), closing(self._runtime.engine()) as engine:
             yield engine
 
 
-class SimulatedRoots:
+class SimulatedRootStore:
     """Roots of simulated containers, which are only remembered; a file with a few words is transferred."""
 
     def __init__(self, runtime: SimulatedRuntime) -> None:
         self._runtime = runtime
 
     def copy(self, source: str, target: str, number: int) -> None:
-        self._runtime.bring_root(target, number)
+        self._runtime.simulate_transferred_root(target, number)
 
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
         path.write_text(f"the simulated root of {source}")
 
-    def parts(self, path: Path) -> tuple[Part, ...]:
+    def parts(self, path: Path) -> tuple[ContentRange, ...]:
         return ()
 
     def hold(self, image: str, parcel: str) -> frozenset[str]:
         return frozenset()
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
-        self._runtime.bring_root(target, number)
+    def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+        self._runtime.simulate_transferred_root(target, number)
 
     def is_there(self, target: str, number: int) -> bool:
         return self._runtime.saved_root(target, number) is not None
@@ -198,11 +198,11 @@ class SimulatedRoots:
         return None
 
 
-def roots_of(runtime: Runtime) -> Roots:
+def roots_of(runtime: Runtime) -> RootStore:
     if isinstance(runtime, DockerRuntime):
-        return DockerRoots(runtime)
+        return DockerRootStore(runtime)
     if isinstance(runtime, SimulatedRuntime):
-        return SimulatedRoots(runtime)
+        return SimulatedRootStore(runtime)
     raise TypeError(f"no roots of {runtime.kind}")
 
 

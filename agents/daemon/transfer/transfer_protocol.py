@@ -15,7 +15,15 @@ from typing import Any, Final, Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from agents.daemon.lib.chunk_manifest import CHUNK, BadManifest, Parcel, Part, Sheet, describe, parcel_of
+from agents.daemon.lib.chunk_manifest import (
+    CHUNK,
+    BadManifest,
+    ContentRange,
+    FileManifest,
+    TransferManifest,
+    build_manifest,
+    hash_file,
+)
 
 PIECE: Final = 512 * 1024  # bytes of the list of digests in one message
 LONGEST_LIST: Final = 64 * 1024 * 1024  # bytes of digests, for 1 TiB of data
@@ -32,7 +40,7 @@ class ConnectionLost(OSError):
     """The connection broke, or an unexpected message came: connect again and resume."""
 
 
-class Line(Protocol):
+class Channel(Protocol):
     """Whole messages of at most 1 MiB, in order; b"" once the other side has closed."""
 
     def send(self, message: bytes) -> None: ...
@@ -43,7 +51,7 @@ class Line(Protocol):
 class EncryptedChannel:
     """Channel encrypted with a transfer's key; no message can be sent back to its own sender."""
 
-    def __init__(self, line: Line, key: bytes, *, is_source: bool) -> None:
+    def __init__(self, line: Channel, key: bytes, *, is_source: bool) -> None:
         self._line = line
         self._seal = AESGCM(key)
         self._own, self._other = (b"source", b"target") if is_source else (b"target", b"source")
@@ -61,10 +69,10 @@ class EncryptedChannel:
         except (InvalidTag, ValueError) as error:
             raise ConnectionLost("what came was not from the other host") from error
 
-    def say_words(self, **words: object) -> None:
+    def send_json(self, **words: object) -> None:
         self.say(json.dumps(words).encode())
 
-    def hear_words(self, *names: str) -> dict[str, Any]:
+    def receive_json(self, *names: str) -> dict[str, Any]:
         try:
             words = json.loads(self.hear())
         except ValueError as error:
@@ -77,7 +85,9 @@ class EncryptedChannel:
 Progress = Callable[[int, int], None]  # called with the bytes done and their total; may raise to abort
 
 
-def send_parcel(line: EncryptedChannel, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> Parcel:
+def send_files(
+    line: EncryptedChannel, parcel: TransferManifest, files: Mapping[str, Path], progress: Progress
+) -> TransferManifest:
     """Send the manifest, then the chunks that the other side asks for, until it has verified all.
 
     Returns what was sent: the manifest without the parts that the other side has.
@@ -88,7 +98,7 @@ def send_parcel(line: EncryptedChannel, parcel: Parcel, files: Mapping[str, Path
     _describe(line, parcel)
     whole = parcel
     while True:
-        wish = line.hear_words("done", "from", "again")
+        wish = line.receive_json("done", "from", "again")
         parcel = whole.without({str(name) for name in wish.get("skip", [])})
         if wish["done"]:
             return parcel
@@ -103,8 +113,8 @@ def send_parcel(line: EncryptedChannel, parcel: Parcel, files: Mapping[str, Path
             progress(done, total)
 
 
-def _describe(line: EncryptedChannel, parcel: Parcel) -> None:
-    line.say_words(
+def _describe(line: EncryptedChannel, parcel: TransferManifest) -> None:
+    line.send_json(
         names=[sheet.name for sheet in parcel.sheets],
         sizes=[sheet.size for sheet in parcel.sheets],
         whole=parcel.whole,
@@ -122,19 +132,19 @@ def _describe(line: EncryptedChannel, parcel: Parcel) -> None:
         line.say(bytes(held))
 
 
-def _read(path: Path, sheet: Sheet, at: int) -> bytes:
+def _read(path: Path, sheet: FileManifest, at: int) -> bytes:
     with path.open("rb", buffering=0) as file:
         return os.pread(file.fileno(), sheet.length(at), at * CHUNK)
 
 
-def hear_parcel(line: EncryptedChannel, names: tuple[str, ...]) -> Parcel:
+def receive_manifest(line: EncryptedChannel, names: tuple[str, ...]) -> TransferManifest:
     """Receive the manifest.
 
     Raises:
         ConnectionLost: The connection broke, or an unexpected message came.
         BadManifest: It does not describe the expected files.
     """
-    told = line.hear_words("names", "sizes", "whole", "listed")
+    told = line.receive_json("names", "sizes", "whole", "listed")
     if tuple(told["names"]) != names:
         raise BadManifest("the other host sends other files than were asked for")
     listed, digests = int(told["listed"]), bytearray()
@@ -143,18 +153,18 @@ def hear_parcel(line: EncryptedChannel, names: tuple[str, ...]) -> Parcel:
     while len(digests) < listed:
         digests += line.hear()
     sizes = [int(size) for size in told["sizes"]]
-    return parcel_of(names, sizes, digests, str(told["whole"]), _parts(told.get("parts", [])))
+    return build_manifest(names, sizes, digests, str(told["whole"]), _parts(told.get("parts", [])))
 
 
-def _parts(told: Any) -> list[Part]:
+def _parts(told: Any) -> list[ContentRange]:
     try:
-        return [Part(str(name), int(start), int(size)) for name, start, size in told[:MOST_PARTS]]
+        return [ContentRange(str(name), int(start), int(size)) for name, start, size in told[:MOST_PARTS]]
     except (KeyError, TypeError, ValueError) as error:
         raise BadManifest("the other host says what nobody understands of the parts of its file") from error
 
 
 @dataclass
-class Inbox:
+class ReceiveDirectory:
     """Folder where files arrive, with a record of the progress for a later connection to resume from."""
 
     folder: Path
@@ -164,10 +174,10 @@ class Inbox:
         return self.folder / name
 
     @property
-    def _note(self) -> Path:
+    def _progress_path(self) -> Path:
         return self.folder / "note.json"
 
-    def first_missing(self, parcel: Parcel) -> int:
+    def first_missing(self, parcel: TransferManifest) -> int:
         """Return the next chunk to ask for; 0, with fresh files, for a new or changed manifest."""
         known = self._known()
         there = all(
@@ -181,23 +191,23 @@ class Inbox:
         self.note(parcel, 0)
         return 0
 
-    def note(self, parcel: Parcel, following: int) -> None:
+    def note(self, parcel: TransferManifest, following: int) -> None:
         """Sync the files and record that all chunks before `following` are on the disk."""
         for sheet in parcel.sheets:
             _sync(self.path(sheet.name))
-        spare = self._note.with_suffix(".new")
+        spare = self._progress_path.with_suffix(".new")
         spare.write_text(json.dumps({"whole": parcel.whole, "next": following}))
-        spare.replace(self._note)
+        spare.replace(self._progress_path)
 
-    def write(self, sheet: Sheet, at: int, chunk: bytes) -> None:
+    def write(self, sheet: FileManifest, at: int, chunk: bytes) -> None:
         with self.path(sheet.name).open("r+b", buffering=0) as file:
             os.pwrite(file.fileno(), chunk, at * CHUNK)
 
-    def faulty(self, parcel: Parcel, tell: Progress) -> list[int]:
+    def faulty(self, parcel: TransferManifest, tell: Progress) -> list[int]:
         """Read everything again and return the chunks that differ from the manifest."""
         found, start = [], 0
         for sheet in parcel.sheets:
-            seen = describe(sheet.name, self.path(sheet.name), tell)
+            seen = hash_file(sheet.name, self.path(sheet.name), tell)
             pairs = zip(seen.digests, sheet.digests, strict=True)
             found += [start + at for at, (got, wanted) in enumerate(pairs) if got != wanted]
             start += len(sheet.digests)
@@ -205,14 +215,18 @@ class Inbox:
 
     def _known(self) -> dict[str, Any]:
         try:
-            known = json.loads(self._note.read_text())
+            known = json.loads(self._progress_path.read_text())
         except (FileNotFoundError, ValueError):
             return {}
         return known if isinstance(known, dict) else {}
 
 
-def receive_parcel(
-    line: EncryptedChannel, parcel: Parcel, inbox: Inbox, progress: Progress, arrived: Callable[[int], None]
+def receive_files(
+    line: EncryptedChannel,
+    parcel: TransferManifest,
+    inbox: ReceiveDirectory,
+    progress: Progress,
+    arrived: Callable[[int], None],
 ) -> None:
     """Ask for missing chunks until all files are verified.
 
@@ -225,15 +239,15 @@ def receive_parcel(
     """
     first = inbox.first_missing(parcel)
     wish = {"skip": sorted(parcel.skipped), "done": False}
-    line.say_words(**wish | {"from": first, "again": []})
-    _take_in(line, parcel, inbox, first, progress)
+    line.send_json(**wish | {"from": first, "again": []})
+    _receive_chunks(line, parcel, inbox, first, progress)
     for _round in range(ROUNDS):
-        wrong = inbox.faulty(parcel, _Pulse(line, parcel, progress))
+        wrong = inbox.faulty(parcel, _KeepAlive(line, parcel, progress))
         if not wrong:
             arrived(first)
-            line.say_words(**wish | {"done": True, "from": parcel.count, "again": []})
+            line.send_json(**wish | {"done": True, "from": parcel.count, "again": []})
             return
-        line.say_words(**wish | {"from": parcel.count, "again": wrong})
+        line.send_json(**wish | {"from": parcel.count, "again": wrong})
         for number, chunk in _arriving(line, parcel, wrong):
             inbox.write(*parcel.place(number), chunk)
         inbox.note(parcel, parcel.count)
@@ -241,10 +255,10 @@ def receive_parcel(
     raise BadManifest("the copy is not as its original")
 
 
-class _Pulse:
+class _KeepAlive:
     """Sends the source a sign of life at intervals while the target verifies the files."""
 
-    def __init__(self, line: EncryptedChannel, parcel: Parcel, progress: Progress) -> None:
+    def __init__(self, line: EncryptedChannel, parcel: TransferManifest, progress: Progress) -> None:
         self._line, self._parcel, self._progress = line, parcel, progress
         self._last = time.monotonic()
 
@@ -252,10 +266,12 @@ class _Pulse:
         self._progress(self._parcel.sent_bytes, self._parcel.sent_bytes)
         if time.monotonic() - self._last > PULSE:
             self._last = time.monotonic()
-            self._line.say_words(done=False, wait=True, **{"from": self._parcel.count}, again=[])
+            self._line.send_json(done=False, wait=True, **{"from": self._parcel.count}, again=[])
 
 
-def _take_in(line: EncryptedChannel, parcel: Parcel, inbox: Inbox, first: int, progress: Progress) -> None:
+def _receive_chunks(
+    line: EncryptedChannel, parcel: TransferManifest, inbox: ReceiveDirectory, first: int, progress: Progress
+) -> None:
     done, total = parcel.bytes_before(first), parcel.sent_bytes
     numbers = (number for number, _sheet, _at in parcel.chunks(first))
     for count, (number, chunk) in enumerate(_arriving(line, parcel, numbers), 1):
@@ -267,7 +283,7 @@ def _take_in(line: EncryptedChannel, parcel: Parcel, inbox: Inbox, first: int, p
     inbox.note(parcel, parcel.count)
 
 
-def _arriving(line: EncryptedChannel, parcel: Parcel, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+def _arriving(line: EncryptedChannel, parcel: TransferManifest, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     """Yield the chunks in this order, each verified by its digest.
 
     Raises:

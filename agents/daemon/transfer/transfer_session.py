@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from agents.daemon.disks.operation_runner import Operation
-from agents.daemon.lib.atomic_files import sync_folder, write_whole
-from agents.daemon.lib.chunk_manifest import BadManifest, Parcel
+from agents.daemon.lib.atomic_files import sync_folder, write_atomically
+from agents.daemon.lib.chunk_manifest import BadManifest, TransferManifest
 from agents.daemon.lib.errors import Failed
-from agents.daemon.transfer.direct_connection import ClosableLine, Listener, Meeting, Opened, dial
-from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, hear_parcel, receive_parcel
+from agents.daemon.transfer.direct_connection import ClosableChannel, ConnectionRendezvous, Listener, OpenConnection, dial
+from agents.daemon.transfer.transfer_protocol import EncryptedChannel, ReceiveDirectory, receive_files, receive_manifest
 from agents.protocol.sentences import CUT_OFF, say
 
 STALLED_AFTER: Final = 1800.0  # seconds without any progress, after which the other side counts as gone
 PAUSE: Final = 2.0
 DIRECT_LINES: Final = 3  # direct connections that may break before the relay is used
-TALLY: Final = "tally.json"
-COMPLETE: Final = "complete.json"
+COUNT_FILE: Final = "tally.json"
+COMPLETE_FILE: Final = "complete.json"
 
 
 ListenAt = Callable[[int], str]  # returns the address to listen on for a port; "": none
-OpenPair = Callable[[str, str], ClosableLine]  # (pair, ticket); raises OSError if the other side does not come
+OpenPair = Callable[[str, str], ClosableChannel]  # (pair, ticket); raises OSError if the other side does not come
 
 
 @dataclass(frozen=True)
-class Way:
+class PeerCredentials:
     """Credentials and addresses by which the two hosts meet; only they have the key.
 
     `address` and `port` say where the target may be dialled directly.
@@ -42,7 +42,7 @@ class Way:
     private: bool = False  # that address may be a private one
 
     @classmethod
-    def of(cls, args: Mapping[str, str], *, is_source: bool) -> "Way":
+    def of(cls, args: Mapping[str, str], *, is_source: bool) -> "PeerCredentials":
         return cls(
             args["pair"],
             args["ticket"],
@@ -53,19 +53,19 @@ class Way:
             private=args.get("direct_private", "") == "1",
         )
 
-    def by_relay(self, open_pair: OpenPair) -> Opened:
+    def by_relay(self, open_pair: OpenPair) -> OpenConnection:
         line = open_pair(self.pair, self.ticket)
-        return Opened(line, EncryptedChannel(line, self.key, is_source=self.is_source))
+        return OpenConnection(line, EncryptedChannel(line, self.key, is_source=self.is_source))
 
 
-class Calling:
+class SourceConnector:
     """The source's connections to the target: direct ones as long as they hold, else through the relay."""
 
-    def __init__(self, open_pair: OpenPair, way: Way) -> None:
+    def __init__(self, open_pair: OpenPair, way: PeerCredentials) -> None:
         self._open_pair, self._way = open_pair, way
         self._left = DIRECT_LINES if way.address and way.port else 0
 
-    def __call__(self) -> Opened:
+    def __call__(self) -> OpenConnection:
         if self._left:
             with suppress(OSError):
                 opened = dial(self._way.address, self._way.port, self._way.key, private=self._way.private)
@@ -74,8 +74,8 @@ class Calling:
         return self._way.by_relay(self._open_pair)
 
 
-def talk_until_through(
-    open_line: Callable[[], Opened], operation: Operation, talk: Callable[[EncryptedChannel], None]
+def retry_until_done(
+    open_line: Callable[[], OpenConnection], operation: Operation, talk: Callable[[EncryptedChannel], None]
 ) -> None:
     """Run `talk` on new connections until one succeeds.
 
@@ -95,7 +95,7 @@ def talk_until_through(
         operation.check()
 
 
-def _dial(open_line: Callable[[], Opened], talk: Callable[[EncryptedChannel], None]) -> str | None:
+def _dial(open_line: Callable[[], OpenConnection], talk: Callable[[EncryptedChannel], None]) -> str | None:
     """Run `talk` on one connection; return None on success, "" if nobody came, else the error.
 
     Raises:
@@ -118,16 +118,16 @@ def _dial(open_line: Callable[[], Opened], talk: Callable[[EncryptedChannel], No
 
 
 @dataclass
-class Tally:
+class ConnectionCount:
     """Number of connections, and the highest place from which one resumed; kept over restarts."""
 
     lines: int = 0
     resumed: int = 0
 
     @classmethod
-    def of(cls, inbox: Inbox, *, lines: int = 0, resumed: int = 0) -> "Tally":
+    def of(cls, inbox: ReceiveDirectory, *, lines: int = 0, resumed: int = 0) -> "ConnectionCount":
         """Add to the stored numbers and return them."""
-        place = inbox.path(TALLY)
+        place = inbox.path(COUNT_FILE)
         known = cls(**json.loads(place.read_text())) if place.exists() else cls()
         fresh = cls(known.lines + lines, max(known.resumed, resumed))
         spare = place.with_suffix(".new")
@@ -140,15 +140,15 @@ class Tally:
         return {"cuts": str(self.lines - 1), "resumed_at": str(self.resumed)}
 
 
-def fetch_parcel(
+def receive_transfer(
     open_pair: OpenPair,
     operation: Operation,
-    inbox: Inbox,
+    inbox: ReceiveDirectory,
     names: tuple[str, ...],
     *,
-    check_room: Callable[[Parcel], None],
+    check_room: Callable[[TransferManifest], None],
     came: Callable[[], None],
-    known: Callable[[Parcel], Collection[str]] = lambda parcel: (),
+    known: Callable[[TransferManifest], Collection[str]] = lambda parcel: (),
     listen_at: ListenAt = lambda port: "",
 ) -> None:
     """Receive the files; `came` is called on progress. Afterwards `COMPLETE` is in the folder.
@@ -166,15 +166,15 @@ def fetch_parcel(
         came()
 
     def talk(line: EncryptedChannel) -> None:
-        parcel = hear_parcel(line, names)
+        parcel = receive_manifest(line, names)
         parcel = parcel.without(known(parcel))
-        Tally.of(inbox, lines=1)
+        ConnectionCount.of(inbox, lines=1)
         check_room(parcel)
-        receive_parcel(line, parcel, inbox, progress, lambda first: _note_arrival(inbox, parcel, first, came_by))
+        receive_files(line, parcel, inbox, progress, lambda first: _record_completion(inbox, parcel, first, came_by))
 
-    way, meeting, came_by = Way.of(operation.order.args, is_source=False), Meeting(), ""
+    way, meeting, came_by = PeerCredentials.of(operation.order.args, is_source=False), ConnectionRendezvous(), ""
 
-    def open_line() -> Opened:
+    def open_line() -> OpenConnection:
         nonlocal came_by
         opened = meeting.wait(lambda: way.by_relay(open_pair))
         came_by = "direct" if opened.direct else "relay"
@@ -184,20 +184,20 @@ def fetch_parcel(
         if place := listen_at(way.port):
             with suppress(OSError):  # the port is in use, so the relay is used
                 ends.callback(Listener(place, way.port, way.key, meeting.called).close)
-        talk_until_through(open_line, operation, talk)
+        retry_until_done(open_line, operation, talk)
 
 
-def _note_arrival(inbox: Inbox, parcel: Parcel, first: int, came_by: str) -> None:
-    tally = Tally.of(inbox, resumed=parcel.bytes_before(first))
+def _record_completion(inbox: ReceiveDirectory, parcel: TransferManifest, first: int, came_by: str) -> None:
+    tally = ConnectionCount.of(inbox, resumed=parcel.bytes_before(first))
     outcome = {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes), "way": came_by, **tally.words}
-    complete = inbox.path(COMPLETE)
-    write_whole(complete, json.dumps(outcome).encode())
+    complete = inbox.path(COMPLETE_FILE)
+    write_atomically(complete, json.dumps(outcome).encode())
     sync_folder(complete.parent)
 
 
-def outcome_of(inbox: Inbox) -> dict[str, str]:
+def outcome_of(inbox: ReceiveDirectory) -> dict[str, str]:
     """Return the outcome recorded at the end; empty once the folder was deleted."""
-    complete = inbox.path(COMPLETE)
+    complete = inbox.path(COMPLETE_FILE)
     if not complete.exists():
         return {}
     return {str(name): str(value) for name, value in json.loads(complete.read_text()).items()}

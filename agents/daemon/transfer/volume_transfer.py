@@ -17,18 +17,18 @@ from agents.daemon.disks.operation_runner import Operation, Operator
 from agents.daemon.disks.received_ext4 import check_received
 from agents.daemon.disks.volume_store import checked_id
 from agents.daemon.lib.atomic_files import sync_folder
-from agents.daemon.lib.chunk_manifest import Parcel, describe
+from agents.daemon.lib.chunk_manifest import TransferManifest, hash_file
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.sizes import GIB, HEADROOM
-from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, send_parcel
+from agents.daemon.transfer.transfer_protocol import EncryptedChannel, ReceiveDirectory, send_files
 from agents.daemon.transfer.transfer_session import (
-    COMPLETE,
-    Calling,
+    COMPLETE_FILE,
     OpenPair,
-    Way,
-    fetch_parcel,
+    PeerCredentials,
+    SourceConnector,
     outcome_of,
-    talk_until_through,
+    receive_transfer,
+    retry_until_done,
 )
 from agents.protocol.sentences import say
 
@@ -41,7 +41,7 @@ FILE: Final = "volume.ext4"
 _NO_ROOM: Final = "The host has no room for this volume."
 
 
-class VolumeTravel:
+class VolumeTransfer:
     """Transfers of one host's volumes.
 
     `args` of an order: source and target (32 hex digits), size_gb, and the credentials for the connection.
@@ -58,16 +58,16 @@ class VolumeTravel:
         return {SEND: self.send, RECEIVE: self.receive, CLEAR: self.clear}
 
     def send(self, operation: Operation) -> Mapping[str, str]:
-        image = self._at_rest(checked_id(operation.order.args["source"]))
+        image = self._unmounted_image(checked_id(operation.order.args["source"]))
         operation.progress(0, 0, say("preparing_to_send"))
-        parcel = Parcel((describe(FILE, image, lambda done, total: operation.check()),))
+        parcel = TransferManifest((hash_file(FILE, image, lambda done, total: operation.check()),))
         self._checkpoint("volume-described")
 
         def talk(line: EncryptedChannel) -> None:
-            send_parcel(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, say("sending")))
+            send_files(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, say("sending")))
 
-        way = Way.of(operation.order.args, is_source=True)
-        talk_until_through(Calling(self._open_pair, way), operation, talk)
+        way = PeerCredentials.of(operation.order.args, is_source=True)
+        retry_until_done(SourceConnector(self._open_pair, way), operation, talk)
         return {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes)}
 
     def receive(self, operation: Operation) -> Mapping[str, str]:
@@ -78,17 +78,17 @@ class VolumeTravel:
         """
         target = checked_id(operation.order.args["target"])
         image, _ = self._volumes.paths(target)
-        inbox = Inbox(self._own_folder(target, operation), self._volumes.allocate)
+        inbox = ReceiveDirectory(self._own_folder(target, operation), self._volumes.allocate)
         try:
-            if not inbox.path(COMPLETE).exists():
-                self._make_way(target)
+            if not inbox.path(COMPLETE_FILE).exists():
+                self._delete_old_image(target)
                 self._fetch(operation, inbox)
             self._checkpoint("volume-received")
             operation.check()
             if inbox.path(FILE).exists():
                 keys = [checked_id(operation.order.args[name]) for name in ("source", "target")]
                 check_received(inbox.path(FILE), keys, operation.check)
-                self._put_in_place(operation, inbox.path(FILE), image)
+                self._install(operation, inbox.path(FILE), image)
             self._checkpoint("volume-in-place")
         except Superseded:
             if (
@@ -107,20 +107,20 @@ class VolumeTravel:
 
     # -- the source
 
-    def _at_rest(self, volume: str) -> Path:
+    def _unmounted_image(self, volume: str) -> Path:
         image, _ = self._volumes.paths(volume)
         if not image.exists():
             raise Failed("disk_missing", "The volume is not on this host.")
-        if not self._volumes.put_to_rest(volume):  # an unknown container uses it: a copy would be inconsistent
+        if not self._volumes.unmount_and_wait(volume):  # an unknown container uses it: a copy would be inconsistent
             raise Failed("operation_failed", "Something on the host still has the volume mounted.")
         return image
 
     # -- the target
 
-    def _fetch(self, operation: Operation, inbox: Inbox) -> None:
+    def _fetch(self, operation: Operation, inbox: ReceiveDirectory) -> None:
         size = int(operation.order.args["size_gb"]) * GIB
         try:
-            fetch_parcel(
+            receive_transfer(
                 self._open_pair,
                 operation,
                 inbox,
@@ -131,7 +131,7 @@ class VolumeTravel:
         except DiskFull as error:
             raise Failed("disk_full", _NO_ROOM) from error
 
-    def _check_room(self, parcel: Parcel, inbox: Inbox, size: int) -> None:
+    def _check_room(self, parcel: TransferManifest, inbox: ReceiveDirectory, size: int) -> None:
         """Check the room, before the first byte.
 
         Raises:
@@ -145,7 +145,7 @@ class VolumeTravel:
         if shutil.disk_usage(inbox.folder).free < needed + HEADROOM:
             raise Failed("disk_full", _NO_ROOM)
 
-    def _make_way(self, target: str) -> None:
+    def _delete_old_image(self, target: str) -> None:
         """Delete an old image of this name, unless something uses it.
 
         Raises:
@@ -156,8 +156,8 @@ class VolumeTravel:
             raise Failed("operation_failed", "The volume is on this host already, and in use.")
         image.unlink(missing_ok=True)
 
-    def _put_in_place(self, operation: Operation, file: Path, image: Path) -> None:
-        ext4.give_to(file, checked_id(operation.order.args["target"]))
+    def _install(self, operation: Operation, file: Path, image: Path) -> None:
+        ext4.label_for(file, checked_id(operation.order.args["target"]))
         file.replace(image)
         try:
             operation.check()
@@ -176,7 +176,7 @@ class VolumeTravel:
         return own
 
 
-def simulated_travel() -> Mapping[str, Operator]:
+def simulated_volume_transfers() -> Mapping[str, Operator]:
     """Return operators for a simulated host: they report success and touch nothing."""
 
     def arrived(operation: Operation) -> Mapping[str, str]:

@@ -8,23 +8,23 @@ from agents.gateway.selectors import Sender
 from agents.protocol.messages import Report
 from common.ids import public_id
 from instances.core.observations import ObservedRow
-from instances.epochs.services import HeldRow, agree, note_unknown
+from instances.epochs.services import HeldRow, quarantine_unknown, reconcile_with_host
 from marketplace.hosts.epochs import FURTHEST_AHEAD, quarantined_gpus
 from marketplace.hosts.incidents import open_incident
 
 BEHIND = "market_behind_its_hosts"
-_TOLD = (
+_AHEAD_DETAIL = (
     "Its agent says that it has accepted epoch {theirs}; the market is at {ours}. If other hosts say so too, the database "
     "is an older one, restored without a new epoch: run manage.py begin_epoch --above {theirs}. If this one alone does, do "
     "not believe it: revoke its key and enrol it anew."
 )
-_FALSE = (
+_IMPOSSIBLE_DETAIL = (
     "Its agent says that it has accepted epoch {theirs}, of a time that has not come; the market is at {ours}. No market "
     "has begun such an epoch. Do not begin one: revoke the host's key and enrol it anew."
 )
 
 
-def meet_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], at: datetime) -> bool:
+def check_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], at: datetime) -> bool:
     """Return whether the report belongs to the market's present epoch and so counts.
 
     If the host still has to agree to a new epoch, this records its agreement. An agent that knows no epochs agrees
@@ -32,16 +32,16 @@ def meet_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], a
     """
     if report.epoch is not None and report.epoch > sender.market_epoch:
         is_false = report.epoch > (at + FURTHEST_AHEAD).timestamp()
-        detail = (_FALSE if is_false else _TOLD).format(theirs=report.epoch, ours=sender.market_epoch)
+        detail = (_IMPOSSIBLE_DETAIL if is_false else _AHEAD_DETAIL).format(theirs=report.epoch, ours=sender.market_epoch)
         open_incident(kind=BEHIND, subject=public_id("host", sender.host_id), detail=detail)
         return False
     if report.epoch is not None and report.epoch < sender.market_epoch:
         return False  # the answer names the epoch, and the agent's next report will belong to it
     held = held_rows(report.holdings)
     if sender.awaits_epoch:
-        agree(host_id=sender.host_id, held=_reported(rows) if report.epoch is None else held, at=at)
+        reconcile_with_host(host_id=sender.host_id, held=_reported(rows) if report.epoch is None else held, at=at)
     elif report.epoch is not None and (held or sender.has_quarantine):
-        note_unknown(host_id=sender.host_id, held=held, quarantined=quarantined_gpus(sender.host_id))
+        quarantine_unknown(host_id=sender.host_id, held=held, quarantined=quarantined_gpus(sender.host_id))
     return True
 
 

@@ -16,7 +16,7 @@ from common import clock
 from common.db.prepared import run
 from common.db.transactions import joining, use_case
 from common.encryption import secret_digest
-from marketplace.hosts.hosts import enrol_host, note_refused
+from marketplace.hosts.hosts import enrol_host, record_refused_parts
 
 # The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends
 # one every few seconds and composing it in Django would take three times as long as running it in the database.
@@ -41,9 +41,9 @@ def enrol_agent(*, request: EnrolRequest, refused: Sequence[str] = ()) -> EnrolR
     with joining():
         shape = host_shape(request.facts)
         host = enrol_host(token=request.token, shape=shape, agent_version=request.agent_version)
-        _give_key(host.pk, request.public_key, join_hash)
+        _store_key(host.pk, request.public_key, join_hash)
         if refused:
-            note_refused(host_id=host.pk, parts=refused)
+            record_refused_parts(host_id=host.pk, parts=refused)
     return EnrolReply(host_id=host.pk.hex, name=host.name, protocol=protocol)
 
 
@@ -80,12 +80,12 @@ def admit_message(*, host_id: UUID, envelope: Envelope, received_at: datetime) -
     return False
 
 
-def note_facts(*, host_id: UUID) -> None:
+def record_facts_sent(*, host_id: UUID) -> None:
     """Record that this boot has sent the facts of its host."""
     AgentIdentity.objects.filter(pk=host_id).update(facts_known=True)
 
 
-def _give_key(host_id: UUID, public_key: str, join_hash: str) -> None:
+def _store_key(host_id: UUID, public_key: str, join_hash: str) -> None:
     """Store the key of a new host, or the new key of a host whose last one was revoked.
 
     Raises:

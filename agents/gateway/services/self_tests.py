@@ -19,7 +19,7 @@ from agents.gateway.errors import Replayed, Superseded, TooLarge, TooManySpeedTe
 from agents.gateway.models import AgentIdentity
 from agents.gateway.request_parsing import SignedMessage
 from agents.gateway.selectors import authentic_sender
-from agents.protocol.port_check import DIAL_PATH, Reach
+from agents.protocol.port_check import DIAL_PATH, PortCheckTarget
 from agents.protocol.speed_test import LARGEST_BYTES
 from agents.protocol.tickets import sign_ticket
 from common import clock
@@ -28,31 +28,31 @@ from marketplace.hosts.selectors import host_doors
 _BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
 
 
-def take_upload(*, message: SignedMessage, received_at: datetime) -> int:
+def accept_upload(*, message: SignedMessage, received_at: datetime) -> int:
     """Return how many bytes arrived, whole and unchanged."""
-    admit_beside(message, received_at)
+    admit_test_request(message, received_at)
     return len(message.body)
 
 
-def give_download(*, message: SignedMessage, received_at: datetime, count: int) -> bytes:
+def download_bytes(*, message: SignedMessage, received_at: datetime, count: int) -> bytes:
     """Return `count` random bytes, which nothing on the way can compress."""
     if count > LARGEST_BYTES:
         raise TooLarge(f"At most {LARGEST_BYTES} bytes.")
-    admit_beside(message, received_at)
-    return _noise()[:count]
+    admit_test_request(message, received_at)
+    return _random_bytes()[:count]
 
 
 @cache
-def _noise() -> bytes:
+def _random_bytes() -> bytes:
     """Return random bytes, the same for everyone: knowing them gives an agent no advantage."""
     return os.urandom(LARGEST_BYTES)
 
 
-def give_leave(*, message: SignedMessage, received_at: datetime, wait_url: str) -> dict[str, str]:
+def issue_port_check_ticket(*, message: SignedMessage, received_at: datetime, wait_url: str) -> dict[str, str]:
     """Return the relay's URL and a ticket for it, which allows only the host's own address and ports."""
-    host_id = admit_beside(message, received_at)
+    host_id = admit_test_request(message, received_at)
     doors = host_doors(host_id)
-    reach = Reach(host_id.hex, doors.address, doors.port_first, doors.port_last)
+    reach = PortCheckTarget(host_id.hex, doors.address, doors.port_first, doors.port_last)
     expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
     parts = urlsplit(wait_url)
     return {
@@ -61,7 +61,7 @@ def give_leave(*, message: SignedMessage, received_at: datetime, wait_url: str) 
     }
 
 
-def admit_beside(message: SignedMessage, received_at: datetime) -> UUID:
+def admit_test_request(message: SignedMessage, received_at: datetime) -> UUID:
     """Count a request of a self-test and return its host; one statement compares and keeps the limit.
 
     Raises:

@@ -30,8 +30,8 @@ from agents.gateway.errors import Revoked, TwoAgents
 from agents.gateway.request_parsing import SignedMessage
 from agents.gateway.selectors import authentic_sender, standing_of
 from agents.gateway.services.audit import record_foreign, record_refusal
-from agents.gateway.services.epochs import meet_epoch
-from agents.gateway.services.identities import admit_message, note_facts
+from agents.gateway.services.epochs import check_epoch
+from agents.gateway.services.identities import admit_message, record_facts_sent
 from agents.gateway.services.tunnels import link_address, link_ticket, tunnels_of
 from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
@@ -41,18 +41,18 @@ from common.change_counters import version_of
 from common.errors import Busy, DomainError, InvalidInput
 from common.ids import public_id
 from instances.core.observations import ObservedRow
-from instances.core.wakeup_payloads import slip_key
-from instances.enforcement.leftovers import note_removed
+from instances.core.wakeup_payloads import early_order_key
+from instances.enforcement.leftovers import record_removed
 from instances.enforcement.silent_hosts import pause_on_silent_hosts
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.host_reports.reconcile import observe_report
 from instances.monitoring.alerts import record_gpu_events
 from instances.transfers.selectors import desired_on_host
-from instances.volumes.usage import note_disk_use
-from marketplace.hosts.hosts import freeze_host, note_refused, record_facts, record_report
+from instances.volumes.usage import record_disk_usage
+from marketplace.hosts.hosts import freeze_host, record_facts, record_refused_parts, record_report
 from marketplace.hosts.incidents import open_incident
 from marketplace.self_tests.services import record_self_test
-from marketplace.sweep_runs import look_after_sweeps
+from marketplace.sweep_runs import check_sweeps
 from storage.images.pull_progress import record_pulls
 from storage.images.selectors import images_to_prefetch
 from storage.operations.selectors import desired_operations
@@ -68,7 +68,7 @@ _KEY_BITS = 64
 
 
 @contextmanager
-def take_turn(host_id: UUID) -> Iterator[None]:
+def host_sync_lock(host_id: UUID) -> Iterator[None]:
     """Hold the host's lock for a sync, or raise Busy at once: a web worker must not wait for another.
 
     A report is applied in several short transactions, hence an advisory lock of the database session. It ends with
@@ -89,7 +89,7 @@ def take_turn(host_id: UUID) -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
 
 
-def exchange_report(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:
+def sync_host(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:
     """Apply a host's report, once and in order, and return what the host should run.
 
     Holds the host's sync lock (`take_turn`) throughout; each step commits by itself.
@@ -105,29 +105,29 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
     protocol = common_version(report.versions)
     rows = observed_rows(report.instances)
     tested = None if report.self_test is None else self_test_row(report.self_test)
-    with take_turn(host_id):
+    with host_sync_lock(host_id):
         if not admit_message(host_id=host_id, envelope=message.envelope, received_at=received_at):
             _freeze(host_id)
             raise TwoAgents()
-        _take_facts(host_id, report, refused, remote_address)
+        _store_facts(host_id, report, refused, remote_address)
         if refused:
-            note_refused(host_id=host_id, parts=refused)
+            record_refused_parts(host_id=host_id, parts=refused)
         if received_at - sender.last_seen_at > PROOF_BRIDGE:
             pause_on_silent_hosts(now=received_at, host_id=host_id)
-        _note_report(host_id, report, received_at)
+        _record_report(host_id, report, received_at)
         if tested is not None:
             record_self_test(host_id=host_id, row=tested, agent_version=report.agent_version, at=received_at)
         absent: Sequence[UUID] = ()
-        if meet_epoch(sender=sender, report=report, rows=rows, at=received_at):
+        if check_epoch(sender=sender, report=report, rows=rows, at=received_at):
             absent = absent_ids(report.absent)
-            _take_work(host_id, report, rows, absent=absent, received_at=received_at, remote_address=remote_address)
-        look_after_sweeps(now=received_at)
+            _apply_observations(host_id, report, rows, absent=absent, received_at=received_at, remote_address=remote_address)
+        check_sweeps(now=received_at)
         desired = _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
         # Only with facts, which come at the agent's start and now and then: so most syncs need no further query.
         return desired if report.facts is None else replace(desired, images=prefetch_images(images_to_prefetch()))
 
 
-def _take_work(
+def _apply_observations(
     host_id: UUID,
     report: Report,
     rows: Sequence[ObservedRow],
@@ -143,9 +143,9 @@ def _take_work(
         record_gpu_events(host_id=host_id, rows=gpu_event_rows(report.gpu_events), at=received_at)
     ended = record_operations(host_id=host_id, rows=operation_rows(report.operations), at=received_at)
     if ended:
-        conclude_operations(only=ended)
+        apply_results(only=ended)
     if report.disks:
-        note_disk_use(host_id=host_id, rows=disk_use_rows(report.disks), at=received_at)
+        record_disk_usage(host_id=host_id, rows=disk_use_rows(report.disks), at=received_at)
     if foreign:
         names = [instance_id.hex for instance_id in foreign]
         record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
@@ -159,7 +159,7 @@ def _freeze(host_id: UUID) -> None:
     open_incident(kind="two_agents", subject=public_id("host", host_id), detail=f"{reason} {what_to_do}")
 
 
-def _note_report(host_id: UUID, report: Report, at: datetime) -> None:
+def _record_report(host_id: UUID, report: Report, at: datetime) -> None:
     """Record that the host reported.
 
     Raises:
@@ -170,7 +170,7 @@ def _note_report(host_id: UUID, report: Report, at: datetime) -> None:
         raise Revoked(HOW_TO_GO_ON)
 
 
-def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_address: str) -> None:
+def _store_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_address: str) -> None:
     """Store the facts of a host; impossible facts are refused alone, the rest of the report counts.
 
     Refused facts count as sent. If they were requested again at once, they would be the same, and the agent would
@@ -191,7 +191,7 @@ def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_ad
             remote_address=remote_address,
             by_stranger=False,
         )
-    note_facts(host_id=host_id)
+    record_facts_sent(host_id=host_id)
 
 
 def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int, absent: Sequence[UUID]) -> DesiredState:
@@ -199,7 +199,7 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int, abse
     version = version_of(topic)  # read before the state: a change in between then ends the next wait at once
     standing = standing_of(host_id)
     if standing.leftovers_of:
-        note_removed(host_id=host_id, former=standing.leftovers_of, absent=absent)
+        record_removed(host_id=host_id, former=standing.leftovers_of, absent=absent)
     rows = desired_on_host(host_id, mounts=standing.has_mounts, moves=standing.has_moves, former=standing.leftovers_of)
     expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
     return DesiredState(
@@ -212,7 +212,7 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int, abse
         need_facts=not standing.facts_known,
         frozen=standing.frozen,
         self_test=standing.self_test.hex if standing.self_test else "",
-        slip_key=slip_key(host_id, standing.agent_keys).hex(),
+        slip_key=early_order_key(host_id, standing.agent_keys).hex(),
         operations=operation_orders(desired_operations(host_id)) if standing.has_operations else [],
         now=int(clock.now().timestamp()),
         link_url="" if standing.frozen else link_address(wait_url),

@@ -19,12 +19,12 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, panel_user, staff_panel
 from billing.constants import COUPON_GUESSABLE_CHARS
 from billing.coupons.codes import create_code, set_code_active
 from billing.invoices.invoices import correct_invoice
-from billing.invoices.lines import PaperLine, number_of_seconds, thaw
-from billing.invoices.messages import MODE_WORDS, line_words, period_words
+from billing.invoices.lines import InvoiceLine, lines_from_json, number_of_seconds
+from billing.invoices.messages import MODE_WORDS, line_text, period_text
 from billing.models import Coupon, CouponCode, CouponDraw, Invoice, Order
 from billing.staff_credit.selectors import name_of
 from common.http.fields import NameField, PlainDecimalField
@@ -186,7 +186,7 @@ class CouponCodeAdmin(ReadOnlyAdmin):
 
 
 def _actor(request: HttpRequest) -> str:
-    return f"staff:{signed_in(request).pk.hex}"
+    return f"staff:{panel_user(request).pk.hex}"
 
 
 class DrawInline(ReadOnlyInline):
@@ -282,7 +282,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: Invoice, form: CorrectionForm, change: bool) -> None:
         given = form.cleaned_data
         if given["because"]:
-            actor = f"staff:{signed_in(request).pk.hex}"
+            actor = f"staff:{panel_user(request).pk.hex}"
             papers = correct_invoice(invoice_id=obj.pk, reason=given["because"], actor=actor, reissue=given["reissue"])
             messages.success(request, _("Issued: %(numbers)s") % {"numbers": ", ".join(map(str, papers))})
 
@@ -304,7 +304,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("lines"))
     def shown_lines(self, row: Invoice) -> str:
-        lines = ((line.what, line_words(line), *_reckoning(line)) for line in thaw(row.lines))
+        lines = ((line.what, line_text(line), *_reckoning(line)) for line in lines_from_json(row.lines))
         return format_html_join("", "<p><b>{}</b><br>{}<br>{}<br>{}</p>", lines)
 
     @admin.display(description=_("total"), ordering="total_micros")
@@ -325,12 +325,12 @@ def _party(party: dict[str, Any]) -> str:
     return format_html_join("", "<div>{}</div>", ((part,) for row in rows for part in str(row).splitlines()))
 
 
-def _reckoning(line: PaperLine) -> tuple[str, str]:
+def _reckoning(line: InvoiceLine) -> tuple[str, str]:
     amount = format_money(line.amount_micros)
     if line.rate_micros is None:
-        return period_words(line), amount
+        return period_text(line), amount
     seconds = number_of_seconds(line.microseconds)
-    return period_words(line), f"{seconds} s × {format_money(line.rate_micros)} / {line.rate_hours} h: {amount}"
+    return period_text(line), f"{seconds} s × {format_money(line.rate_micros)} / {line.rate_hours} h: {amount}"
 
 
 def _micros(amount: Any) -> int | None:

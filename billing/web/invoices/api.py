@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from billing.coupons.codes import redeem_code
 from billing.coupons.selectors import coupon_views, coupons_of
 from billing.invoices.selectors import OrderFilter, invoice_of, invoices_of, orders_of
@@ -24,7 +24,7 @@ from billing.web.statements.csv_export import csv_reply
 from billing.web.statements.request_parsing import read_source
 from common import clock
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 
 
@@ -73,7 +73,7 @@ class CouponsApi(ListAPIView[Coupon]):
     ordering = ("-redeemed_at", "-id")
 
     def get_queryset(self) -> QuerySet[Coupon]:
-        return coupons_of(owner_id=asker(self.request).pk)
+        return coupons_of(owner_id=current_user(self.request).pk)
 
     @extend_schema(operation_id="coupons", responses=list_of(CouponOut))
     def get(self, request: Request) -> Response:
@@ -88,13 +88,13 @@ class RedeemApi(APIView):
 
     @extend_schema(operation_id="coupons_redeem", request=CodeIn, responses={201: schema_of(CouponOut)})
     def post(self, request: Request) -> Response:
-        code, owner_id = checked(CodeIn, request.data)["code"], asker(request).pk
+        code, owner_id = validated(CodeIn, request.data)["code"], current_user(request).pk
 
         def work() -> tuple[int, Any]:
             (view,) = coupon_views([redeem_code(owner_id=owner_id, code=code)], now=clock.now())
             return 201, coupon_resource(view)
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 class OrdersApi(ListAPIView[Order]):
@@ -105,9 +105,9 @@ class OrdersApi(ListAPIView[Order]):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self) -> QuerySet[Order]:
-        asked = checked(OrdersIn, self.request.query_params)
+        asked = validated(OrdersIn, self.request.query_params)
         wanted = OrderFilter(source_id=read_source(asked.pop("source")), **asked)
-        return orders_of(owner_id=asker(self.request).pk, wanted=wanted)
+        return orders_of(owner_id=current_user(self.request).pk, wanted=wanted)
 
     @extend_schema(operation_id="orders", parameters=[OrdersIn], responses=OrderOut(many=True))
     def get(self, request: Request) -> Response:
@@ -122,7 +122,7 @@ class InvoicesApi(ListAPIView[Invoice]):
     ordering = ("-issued_at", "-id")
 
     def get_queryset(self) -> QuerySet[Invoice]:
-        return invoices_of(owner_id=asker(self.request).pk)
+        return invoices_of(owner_id=current_user(self.request).pk)
 
     @extend_schema(operation_id="invoices", responses=InvoiceSummary(many=True))
     def get(self, request: Request) -> Response:
@@ -150,12 +150,12 @@ class InvoicePdfApi(APIView):
         responses={(200, "application/pdf"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, invoice_id: str) -> HttpResponse:
-        language = checked(PdfIn, request.query_params)["language"]
+        language = validated(PdfIn, request.query_params)["language"]
         return pdf_reply(_invoice(request, invoice_id), language)
 
 
 def _invoice(request: Request, invoice_id: str) -> Invoice:
-    return invoice_of(owner_id=asker(request).pk, invoice_id=parse_public_id("invc", invoice_id))
+    return invoice_of(owner_id=current_user(request).pk, invoice_id=parse_public_id("invc", invoice_id))
 
 
 class WalletCsvApi(APIView):
@@ -169,6 +169,6 @@ class WalletCsvApi(APIView):
         responses={(200, "text/csv"): OpenApiTypes.STR},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        asked = checked(CsvIn, request.query_params)
+        asked = validated(CsvIn, request.query_params)
         asked["source"] = read_source(asked["source"])
-        return csv_reply(asker(request).pk, **asked)
+        return csv_reply(current_user(request).pk, **asked)

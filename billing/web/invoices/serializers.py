@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from billing.coupons.selectors import CouponView
-from billing.invoices.lines import thaw
+from billing.invoices.lines import lines_from_json
 from billing.invoices.pdf import invoice_pdf
 from billing.models import Invoice, Order
 from billing.web.source_ids import source_public_id
@@ -196,7 +196,7 @@ class InvoiceOut(InvoiceSummary):
                 rate_hours=line.rate_hours,
                 amount=format_money(line.amount_micros),
             )
-            for line in thaw(invoice.lines)
+            for line in lines_from_json(invoice.lines)
         ]
 
 

@@ -9,11 +9,11 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from billing.coupons.codes import redeem_code
 from billing.coupons.selectors import coupon_views, coupons_of
 from billing.invoices.invoices import set_address
-from billing.invoices.lines import thaw
+from billing.invoices.lines import lines_from_json
 from billing.invoices.selectors import address_of, invoice_of, invoices_of, orders_of
 from billing.models import Invoice
 from billing.web.invoices.forms import AddressForm, CodeForm, OrdersForm
@@ -21,13 +21,13 @@ from billing.web.invoices.serializers import pdf_reply
 from common import clock
 from common.errors import DomainError
 from common.http.htmx import render
-from common.http.problems import with_wait
+from common.http.problems import add_retry_after
 from common.ids import parse_public_id
 
 _PAGE = 30
 
 
-@signed_in
+@login_required_page
 def coupons(request: SignedInRequest) -> HttpResponse:
     """Show the coupons page; a POST redeems a code."""
     form, fault = CodeForm(request.POST or None), None
@@ -41,11 +41,13 @@ def coupons(request: SignedInRequest) -> HttpResponse:
     now = clock.now()
     page = Paginator(coupons_of(owner_id=request.user.pk), _PAGE).get_page(request.GET.get("page"))
     context = {"form": form, "refused": fault, "page": page, "coupons": coupon_views(page.object_list, now=now)}
-    return with_wait(render_page(request, "billing/coupons.html", context, status=fault.status if fault else 200), fault)
+    return add_retry_after(
+        render_page(request, "billing/coupons.html", context, status=fault.status if fault else 200), fault
+    )
 
 
 @require_safe
-@signed_in
+@login_required_page
 def orders(request: SignedInRequest) -> HttpResponse:
     form = OrdersForm(request.GET)
     found = orders_of(owner_id=request.user.pk, wanted=form.wanted())
@@ -55,7 +57,7 @@ def orders(request: SignedInRequest) -> HttpResponse:
 
 
 @require_safe
-@signed_in
+@login_required_page
 def invoices(request: SignedInRequest) -> HttpResponse:
     page = Paginator(invoices_of(owner_id=request.user.pk), _PAGE).get_page(request.GET.get("page"))
     context = {"page": page, "address": address_of(owner_id=request.user.pk)}
@@ -63,24 +65,24 @@ def invoices(request: SignedInRequest) -> HttpResponse:
 
 
 @require_safe
-@signed_in
+@login_required_page
 def invoice(request: SignedInRequest, invoice_id: str) -> HttpResponse:
     paper = _invoice(request, invoice_id)
     corrections = invoices_of(owner_id=request.user.pk).filter(corrects=paper)
     nothing = {"address": "", "country": "", "email": "", "tax_id": ""}
     parties = {"seller": nothing | paper.seller, "buyer": nothing | paper.buyer}
-    context = {"invoice": paper, "lines": thaw(paper.lines), "corrections": corrections, **parties}
+    context = {"invoice": paper, "lines": lines_from_json(paper.lines), "corrections": corrections, **parties}
     return render_page(request, "billing/invoice.html", context)
 
 
 @require_safe
-@signed_in
+@login_required_page
 def invoice_file(request: SignedInRequest, invoice_id: str) -> HttpResponse:
     """Return an invoice as PDF in the language of the page."""
     return pdf_reply(_invoice(request, invoice_id), get_language() or "en")
 
 
-@signed_in
+@login_required_page
 def billing_address(request: SignedInRequest) -> HttpResponse:
     form = AddressForm(request.POST or None, instance=address_of(owner_id=request.user.pk))
     if request.method == "POST" and form.is_valid():

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, panel_user, staff_panel
 from billing.audit.services import audit_ledger
 from billing.models import LedgerAudit, Seal
 from common.money import format_money
@@ -47,7 +47,7 @@ class LedgerAuditAdmin(ReadOnlyAdmin):
         return True
 
     def save_model(self, request: HttpRequest, obj: LedgerAudit, form: Any, change: bool) -> None:
-        run, findings = audit_ledger(asked_by=f"staff:{signed_in(request).pk.hex}")
+        run, findings = audit_ledger(asked_by=f"staff:{panel_user(request).pk.hex}")
         for field in LedgerAudit._meta.fields:
             setattr(obj, field.attname, getattr(run, field.attname))
         if findings:

@@ -10,14 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from billing.ledger.seals import latest_seals
 from billing.ledger.signing import key_id, public_key
 from billing.ledger.usage_records import usage_records
-from billing.statements.spending_report import read_spending
+from billing.statements.spending_report import spending_report
 from billing.web.ledger.seal_serializers import RecordsIn, RecordsOut, SealOut, SpendIn, SpendOut
 from common import clock
-from common.http.views import checked
+from common.http.views import validated
 
 _SEALS = 100
 
@@ -32,8 +32,8 @@ class UsageRecordsApi(APIView):
 
     @extend_schema(operation_id="usage_records", parameters=[RecordsIn], responses=RecordsOut)
     def get(self, request: Request) -> Response:
-        asked = checked(RecordsIn, request.query_params)
-        found = usage_records(owner_id=asker(request).pk, **asked | {"limit": asked["limit"] + 1})
+        asked = validated(RecordsIn, request.query_params)
+        found = usage_records(owner_id=current_user(request).pk, **asked | {"limit": asked["limit"] + 1})
         page = found[: asked["limit"]]
         following = page[-1].record["usage"] if len(found) > len(page) else None
         return Response(RecordsOut({"key_id": key_id(), "records": page, "next": following}).data)
@@ -59,8 +59,8 @@ class SpendApi(APIView):
 
     @extend_schema(operation_id="wallet_spend", parameters=[SpendIn], responses=SpendOut)
     def get(self, request: Request) -> Response:
-        asked = checked(SpendIn, request.query_params)
-        return Response(SpendOut(read_spending(asker(request).pk, now=clock.now(), **asked)).data)
+        asked = validated(SpendIn, request.query_params)
+        return Response(SpendOut(spending_report(current_user(request).pk, now=clock.now(), **asked)).data)
 
 
 @require_safe

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
-from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, panel_user, staff_panel
 from billing.coupons.selectors import repaid_micros
 from billing.models import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
 from billing.payments.reconcile_stripe import request_reconciliation
@@ -99,7 +99,7 @@ class PaymentAdmin(ReadOnlyAdmin):
                 payment_id=obj.pk,
                 amount_micros=micros,
                 reason=form.cleaned_data["reason"],
-                actor=f"staff:{signed_in(request).pk.hex}",
+                actor=f"staff:{panel_user(request).pk.hex}",
                 refund_id=UUID(str(form.cleaned_data["key"])),
             )
             messages.success(request, _("Refund started. The amount was deducted from the wallet."))
@@ -197,10 +197,10 @@ class ReconciliationAdmin(ReadOnlyAdmin):
         return () if obj is None else self.readonly_fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return client.is_open()
+        return client.is_configured()
 
     def save_model(self, request: HttpRequest, obj: Reconciliation, form: Any, change: bool) -> None:
-        wanted = request_reconciliation(actor=f"staff:{signed_in(request).pk.hex}")
+        wanted = request_reconciliation(actor=f"staff:{panel_user(request).pk.hex}")
         obj.pk, obj.requested_by, obj.created_at = wanted.pk, wanted.requested_by, wanted.created_at
 
     @admin.display(description=_("differences"))

@@ -8,14 +8,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from billing.payments.payments import draft_top_up, start_top_up
 from billing.payments.selectors import payment_of, payments_of
 from billing.web.payments import serializers
 from common.http.pagination import CursorPagination
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from common.money import parse_money
 
@@ -29,7 +29,7 @@ class TopUpsApi(APIView):
     @extend_schema(operation_id="topups_list", responses=serializers.TopUpPage)
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
-        rows = pages.paginate_queryset(payments_of(asker(request).pk), request, self)
+        rows = pages.paginate_queryset(payments_of(current_user(request).pk), request, self)
         return pages.get_paginated_response([serializers.top_up_resource(row, settings.MARKET_CURRENCY) for row in rows])
 
     @extend_schema(
@@ -40,8 +40,8 @@ class TopUpsApi(APIView):
 
         A dry run checks the amount without a request to Stripe.
         """
-        wanted = checked(serializers.TopUpIn, request.data)
-        owner, amount = asker(request), parse_money(wanted["amount"])
+        wanted = validated(serializers.TopUpIn, request.data)
+        owner, amount = current_user(request), parse_money(wanted["amount"])
         key = request.headers.get("Idempotency-Key")
 
         def work() -> tuple[int, Any]:
@@ -53,7 +53,7 @@ class TopUpsApi(APIView):
                 draft_top_up(owner=owner, amount_micros=amount), settings.MARKET_CURRENCY
             )
 
-        return reply_once(request, work, dry_run=dry_run)
+        return idempotent_response(request, work, dry_run=dry_run)
 
 
 class TopUpApi(APIView):
@@ -63,5 +63,5 @@ class TopUpApi(APIView):
 
     @extend_schema(operation_id="topups_retrieve", responses=schema_of(serializers.TopUpDetail))
     def get(self, request: Request, topup_id: str) -> Response:
-        payment = payment_of(asker(request).pk, parse_public_id("topup", topup_id))
+        payment = payment_of(current_user(request).pk, parse_public_id("topup", topup_id))
         return Response(serializers.top_up_detail(payment, settings.MARKET_CURRENCY))

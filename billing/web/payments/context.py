@@ -23,7 +23,7 @@ from billing.payments.selectors import (
 from billing.states import PaymentState
 from billing.stripe import client
 from billing.stripe.currencies import top_up_limits
-from billing.web.payments.forms import AutoForm, TopUpForm, auto_as_typed
+from billing.web.payments.forms import AutoForm, TopUpForm, initial_auto_rule
 from common import clock
 from common.ids import new_uuid
 from common.money import format_money
@@ -38,9 +38,9 @@ def top_up_context(
     notices = payment_notices(owner_id)
     return {
         **notices,
-        "is_open": client.is_open(),
+        "is_open": client.is_configured(),
         "form": form or TopUpForm(initial={"amount": format_money(limits.chips_micros[1])}),
-        "auto": auto or AutoForm(initial=auto_as_typed(notices["profile"]), prefix="auto"),
+        "auto": auto or AutoForm(initial=initial_auto_rule(notices["profile"]), prefix="auto"),
         "limits": limits,
         "setup_key": new_uuid().hex,
         "page": Paginator(payments_of(owner_id), _PAGE).get_page(page),

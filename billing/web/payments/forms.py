@@ -92,7 +92,7 @@ class RefundForm(forms.Form):
     key = forms.UUIDField()
 
 
-def auto_as_typed(profile: PaymentProfile) -> dict[str, object]:
+def initial_auto_rule(profile: PaymentProfile) -> dict[str, object]:
     """Return the initial values of the form: the present rule, or suggested amounts."""
     limits = top_up_limits(settings.MARKET_CURRENCY)
     usual = limits.chips_micros

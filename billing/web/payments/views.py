@@ -7,12 +7,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from billing.payments import cards
-from billing.payments.payments import look_at_return, start_top_up
+from billing.payments.payments import enqueue_payment_check, start_top_up
 from billing.payments.refunds import refund_own
 from billing.payments.selectors import payment_of
-from billing.payments.stripe_events import Refused, receive_event
+from billing.payments.stripe_events import EventRefused, receive_event
 from billing.web.payments.context import may_lead_to_checkout, payment_context, top_up_context
 from billing.web.payments.forms import AutoForm, RefundForm, TopUpForm
 from common.http.htmx import render
@@ -21,7 +21,7 @@ from common.ids import new_uuid, parse_public_id
 _PAGE, _PART = "billing/top_up.html", "billing/_top_up.html"
 
 
-@signed_in
+@login_required_page
 def top_up(request: SignedInRequest) -> HttpResponse:
     if request.GET.get("card"):
         messages.success(request, _("Stripe received your card. It appears here once Stripe confirms it."))
@@ -31,7 +31,7 @@ def top_up(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def top_up_pay(request: SignedInRequest) -> HttpResponse:
     form = TopUpForm(request.POST)
     if not form.is_valid():
@@ -47,14 +47,14 @@ def top_up_pay(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def save_card(request: SignedInRequest) -> HttpResponse:
     key = request.POST.get("key", "")[:64] or new_uuid().hex
     return HttpResponseRedirect(cards.start_card_setup(owner=request.user, key=key), status=303)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def remove_card(request: SignedInRequest) -> HttpResponse:
     cards.remove_card(owner_id=request.user.pk)
     messages.success(request, _("Card removed, here and at Stripe"))
@@ -62,7 +62,7 @@ def remove_card(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def auto_rule(request: SignedInRequest) -> HttpResponse:
     form = AutoForm(request.POST, prefix="auto")
     if not form.is_valid():
@@ -73,17 +73,17 @@ def auto_rule(request: SignedInRequest) -> HttpResponse:
     return redirect("top_up")
 
 
-@signed_in
+@login_required_page
 def top_up_payment(request: SignedInRequest, payment_id: str) -> HttpResponse:
     """Show one payment after the return from Stripe's page, and refresh it while it is not final."""
     payment = payment_of(request.user.pk, parse_public_id("topup", payment_id))
-    look_at_return(payment=payment)
+    enqueue_payment_check(payment=payment)
     context = payment_context(payment, left=bool(request.GET.get("left")))
     return render(request, page="billing/top_up_payment.html", part="billing/_top_up_payment.html", context=context)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def refund(request: SignedInRequest, payment_id: str) -> HttpResponse:
     payment = payment_of(request.user.pk, parse_public_id("topup", payment_id))
     form = RefundForm(request.POST)
@@ -105,6 +105,6 @@ def stripe_webhook(request: HttpRequest) -> JsonResponse:
     """Store an event: 200 once it is stored, 400 if it is forged, too old or unreadable."""
     try:
         is_new = receive_event(body=request.body, signature=request.headers.get("Stripe-Signature", ""))
-    except Refused as refusal:
+    except EventRefused as refusal:
         return JsonResponse({"error": refusal.reason}, status=400)
     return JsonResponse({"received": True, "new": is_new})

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
-from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
+from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, panel_user, staff_panel
 from billing.models import Payout, PayoutAccount, PayoutMethod, Usage, Wallet
 from billing.payouts.accounts import freeze_payouts, unfreeze_payouts
 from billing.payouts.bank_export import bank_csv, confirm_payout, export_batch, return_payout
@@ -245,7 +245,7 @@ class BelowZero(admin.SimpleListFilter):
 
 
 def _actor(request: HttpRequest) -> str:
-    return f"staff:{signed_in(request).pk.hex}"
+    return f"staff:{panel_user(request).pk.hex}"
 
 
 def _csv_of(batch: str) -> HttpResponse:

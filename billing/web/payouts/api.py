@@ -8,19 +8,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker, require_confirmation
-from billing.models.payout_destinations import read_destination
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user, require_confirmation
+from billing.models.payout_destinations import parse_destination
 from billing.payouts.accounts import save_payout_account
 from billing.payouts.payouts import request_payout
 from billing.payouts.selectors import payable_of, payout_account_of, payout_of, payouts_of
-from billing.payouts.stripe_connect import begin_onboarding
+from billing.payouts.stripe_connect import start_onboarding
 from billing.web.payouts import serializers
 from common import clock
 from common.errors import NotFound
 from common.http.pagination import CursorPagination
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from common.money import parse_money
 
@@ -37,22 +37,22 @@ class PayoutsApi(APIView):
     @extend_schema(operation_id="payouts_list", responses=serializers.PayoutPage)
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
-        rows = pages.paginate_queryset(payouts_of(asker(request).pk), request, self)
+        rows = pages.paginate_queryset(payouts_of(current_user(request).pk), request, self)
         return pages.get_paginated_response([serializers.payout_resource(row, settings.MARKET_CURRENCY) for row in rows])
 
     @extend_schema(
         operation_id="payouts_create", request=serializers.PayoutIn, responses={201: schema_of(serializers.PayoutOut)}
     )
     def post(self, request: Request) -> Response:
-        wanted = checked(serializers.PayoutIn, request.data).get("amount")
+        wanted = validated(serializers.PayoutIn, request.data).get("amount")
         amount = None if wanted is None else parse_money(wanted)
-        owner_id = asker(request).pk
+        owner_id = current_user(request).pk
 
         def work() -> tuple[int, Any]:
             payout = request_payout(owner_id=owner_id, requested_by=f"user:{owner_id.hex}", amount_micros=amount)
             return 201, serializers.payout_resource(payout, settings.MARKET_CURRENCY)
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 class PayoutApi(APIView):
@@ -62,7 +62,7 @@ class PayoutApi(APIView):
 
     @extend_schema(operation_id="payouts_retrieve", responses=schema_of(serializers.PayoutOut))
     def get(self, request: Request, payout_id: str) -> Response:
-        payout = payout_of(owner_id=asker(request).pk, payout_id=parse_public_id("payout", payout_id))
+        payout = payout_of(owner_id=current_user(request).pk, payout_id=parse_public_id("payout", payout_id))
         return Response(serializers.payout_resource(payout, settings.MARKET_CURRENCY))
 
 
@@ -73,7 +73,7 @@ class PayableApi(APIView):
 
     @extend_schema(operation_id="payable", responses=schema_of(serializers.PayableOut))
     def get(self, request: Request) -> Response:
-        owner_id = asker(request).pk
+        owner_id = current_user(request).pk
         payable = payable_of(owner_id=owner_id, now=clock.now())
         return Response(serializers.payable_resource(payable, payout_account_of(owner_id)))
 
@@ -85,7 +85,7 @@ class PayoutAccountApi(APIView):
 
     @extend_schema(operation_id="payout_account", responses={200: schema_of(serializers.PayoutAccountOut), 404: _NONE_YET})
     def get(self, request: Request) -> Response:
-        account = payout_account_of(asker(request).pk)
+        account = payout_account_of(current_user(request).pk)
         if account is None:
             raise NotFound("No payout account was added yet.")
         return Response(serializers.account_resource(account))
@@ -101,11 +101,11 @@ class PayoutAccountApi(APIView):
         Works only in a session that has just confirmed the password or second factor; never by a token.
         """
         require_confirmation(request)
-        wanted = checked(serializers.PayoutAccountIn, request.data)
+        wanted = validated(serializers.PayoutAccountIn, request.data)
         minimum, automatic = parse_money(wanted.pop("minimum", _FIRST_MINIMUM)), wanted.pop("automatic")
         account = save_payout_account(
-            owner_id=asker(request).pk,
-            destination=read_destination(**wanted),
+            owner_id=current_user(request).pk,
+            destination=parse_destination(**wanted),
             minimum_micros=minimum,
             automatic=automatic,
         )
@@ -127,4 +127,4 @@ class PayoutOnboardingApi(APIView):
         second factor, because whoever completes that page is paid.
         """
         require_confirmation(request)
-        return Response(serializers.OnboardingOut(url=begin_onboarding(owner=asker(request))), status=201)
+        return Response(serializers.OnboardingOut(url=start_onboarding(owner=current_user(request))), status=201)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from billing.constants import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_RESERVE_BPS, PAYOUT_RESERVE_SPAN
 from billing.payouts.selectors import connected_account_of, payable_of, payout_account_of
-from billing.stripe.client import is_open
+from billing.stripe.client import is_configured
 from common.errors import DomainError
 
 _BPS_PER_PERCENT: Final = 100
@@ -28,7 +28,7 @@ _WORDS: Final[dict[str, str | Promise]] = {
 }
 
 
-def told(error: DomainError) -> str:
+def error_text(error: DomainError) -> str:
     """Return an error's text in the reader's language where it is translated, else Stripe's own text."""
     return str(_WORDS.get(error.code, error.detail))
 
@@ -49,7 +49,7 @@ def payouts_context(owner_id: UUID, *, now: datetime) -> dict[str, Any]:
 
 def connect_context(owner_id: UUID) -> dict[str, Any]:
     """Return whether this market pays by Stripe, and the owner's connected account, if any."""
-    return {"pays_by_stripe": is_open(), "connected": connected_account_of(owner_id)}
+    return {"pays_by_stripe": is_configured(), "connected": connected_account_of(owner_id)}
 
 
 def may_lead_to_connect(response: HttpResponse) -> HttpResponse:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from billing.constants import PAYOUT_LEAST_MICROS
 from billing.models import PayoutAccount, PayoutMethod
-from billing.models.payout_destinations import Destination, read_destination
+from billing.models.payout_destinations import Destination, parse_destination
 from common.errors import InvalidInput
 from common.http.fields import DecimalInput, NameField
 from common.money import format_money, parse_money
@@ -65,7 +65,7 @@ class PayoutAccountForm(forms.Form):
         found = super().clean() or {}
         names = ("method", "stripe_account_id", "holder", "iban", "bank")
         try:
-            self.destination = read_destination(**{name: found.get(name, "") for name in names})
+            self.destination = parse_destination(**{name: found.get(name, "") for name in names})
         except InvalidInput as error:
             for fault in error.errors:
                 self.add_error(fault.field, _FAULTS[fault.field])
@@ -74,7 +74,7 @@ class PayoutAccountForm(forms.Form):
     destination: Destination
 
 
-def account_as_typed(account: PayoutAccount | None) -> dict[str, Any]:
+def initial_account(account: PayoutAccount | None) -> dict[str, Any]:
     """Return the initial values of the form."""
     if account is None:
         return {"method": PayoutMethod.BANK, "minimum": "10.00", "automatic": True}

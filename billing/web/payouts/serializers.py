@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from rest_framework import serializers
 
 from billing.models import Payout, PayoutAccount, PayoutMethod
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.states import PayoutState
 from common.http.fields import AmountText, NameText
 from common.http.resource_schemas import page_of
@@ -113,7 +113,7 @@ def payout_resource(payout: Payout, currency: str) -> PayoutOut:
     )
 
 
-def payable_resource(payable: Payable, account: PayoutAccount | None) -> PayableOut:
+def payable_resource(payable: PayableBalance, account: PayoutAccount | None) -> PayableOut:
     return PayableOut(
         currency=payable.currency,
         balance=format_money(payable.balance_micros),

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, panel_user, staff_panel
 from billing.models import Tie
-from billing.people.selectors import sharers
+from billing.people.selectors import emails_sharing
 from billing.people.ties import remove_tie
 from billing.staff_credit.selectors import name_of
 from common.http.fields import NameField
@@ -52,12 +52,12 @@ class TieAdmin(ReadOnlyAdmin):
         return obj is None or _counts(obj)
 
     def save_model(self, request: HttpRequest, obj: Tie, form: RemoveTieForm, change: bool) -> None:
-        remove_tie(tie_id=obj.pk, reason=form.cleaned_data["reason"], actor=f"staff:{signed_in(request).pk.hex}")
+        remove_tie(tie_id=obj.pk, reason=form.cleaned_data["reason"], actor=f"staff:{panel_user(request).pk.hex}")
         messages.success(request, _("Link removed"))
 
     @admin.display(description=_("shared with"))
     def shared(self, row: Tie) -> str:
-        return ", ".join(sharers(row)) or "–"
+        return ", ".join(emails_sharing(row)) or "–"
 
     @admin.display(description=_("removed by"))
     def by(self, row: Tie) -> str:

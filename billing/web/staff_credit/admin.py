@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, panel_user, staff_panel
 from billing.models import Grant
 from billing.staff_credit.selectors import name_of
 from billing.staff_credit.services import confirm_grant, decline_grant
@@ -50,7 +50,7 @@ class GrantAdmin(ReadOnlyAdmin):
 
 
 def _settle_each(request: HttpRequest, rows: QuerySet[Grant], settle: Callable[..., Any]) -> None:
-    actor = f"staff:{signed_in(request).pk.hex}"
+    actor = f"staff:{panel_user(request).pk.hex}"
     for grant_id in rows.values_list("pk", flat=True):
         try:
             settle(grant_id=grant_id, actor=actor)

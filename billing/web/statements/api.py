@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from billing.ledger.selectors import WalletView
 from billing.standing.selectors import wallet_now
 from billing.statements.selectors import StatementLine
@@ -89,7 +89,7 @@ class WalletApi(APIView):
 
     @extend_schema(operation_id="wallet", responses=WalletOut)
     def get(self, request: Request) -> Response:
-        return Response(WalletOut(wallet_now(owner_id=asker(request).pk, now=clock.now())).data)
+        return Response(WalletOut(wallet_now(owner_id=current_user(request).pk, now=clock.now())).data)
 
 
 class WalletEntriesApi(APIView):
@@ -99,7 +99,7 @@ class WalletEntriesApi(APIView):
 
     @extend_schema(operation_id="wallet_entries", parameters=[StatementIn], responses=EntriesOut)
     def get(self, request: Request) -> Response:
-        page = statement_page(asker(request).pk, request.query_params)
+        page = statement_page(current_user(request).pk, request.query_params)
         link = request.build_absolute_uri
         following = page.next_cursor and replace_query_param(link(), "cursor", page.next_cursor)
         return Response({"next": following or None, "previous": None, "results": EntryOut(page.lines, many=True).data})

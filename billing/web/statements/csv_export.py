@@ -12,7 +12,7 @@ from billing.statements.selectors import StatementLine, statement_lines
 from billing.web.source_ids import source_public_id
 from common import clock
 from common.money import format_money
-from common.spreadsheets import csv_lines, harmless
+from common.spreadsheets import csv_lines, escape_formula
 
 _PAGE = 1_000
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -55,8 +55,8 @@ def _cells(line: StatementLine) -> tuple[str, ...]:
         line.id,
         line.at.isoformat(),
         line.kind,
-        harmless(line.what),
-        harmless(source_public_id(line.source_kind, line.source_id)),
+        escape_formula(line.what),
+        escape_formula(source_public_id(line.source_kind, line.source_id)),
         line.mode,
         begin.isoformat() if begin else "",
         end.isoformat() if end else "",

@@ -66,11 +66,11 @@ class StatementForm(forms.Form):
 
     @property
     def is_grouped(self) -> bool:
-        return bool(self._given().get("group"))
+        return bool(self._valid_data().get("group"))
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments for `statement_lines` and `statement_groups`."""
-        given = self._given()
+        given = self._valid_data()
         last: date | None = given.get("day_to")
         return {
             "since": midnight(given.get("day_from")),
@@ -80,9 +80,9 @@ class StatementForm(forms.Form):
         }
 
     def grouping(self) -> dict[str, Any]:
-        given = self._given()
+        given = self._valid_data()
         return {"bucket": given.get("group") or "", "by_source": bool(given.get("by_source"))}
 
-    def _given(self) -> dict[str, Any]:
+    def _valid_data(self) -> dict[str, Any]:
         self.is_valid()
         return getattr(self, "cleaned_data", {})

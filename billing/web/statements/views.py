@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render as render_page
 from django.views.decorators.http import require_safe
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from billing.constants import HOLD_HOURS
 from billing.coupons.selectors import coupon_balance
 from billing.ledger.selectors import wallet_of
@@ -23,7 +23,7 @@ _RECENT = 8
 _PAGE = 50
 
 
-@signed_in
+@login_required_page
 def wallet(request: SignedInRequest) -> HttpResponse:
     owner_id, now = request.user.pk, clock.now()
     lines = statement_lines(owner_id=owner_id, limit=_RECENT)
@@ -32,7 +32,7 @@ def wallet(request: SignedInRequest) -> HttpResponse:
     return render(request, page="billing/wallet.html", part="billing/_wallet.html", context=context)
 
 
-@signed_in
+@login_required_page
 def wallet_pill(request: SignedInRequest) -> HttpResponse:
     now = clock.now()
     context = {"wallet": wallet_of(owner_id=request.user.pk, now=now), "now": now}
@@ -40,7 +40,7 @@ def wallet_pill(request: SignedInRequest) -> HttpResponse:
 
 
 @require_safe
-@signed_in
+@login_required_page
 def statement(request: SignedInRequest) -> HttpResponse:
     """Show the statement line by line, or grouped on request; `cursor` is the last line seen."""
     owner_id = request.user.pk
@@ -57,7 +57,7 @@ def statement(request: SignedInRequest) -> HttpResponse:
 
 
 @require_safe
-@signed_in
+@login_required_page
 def statement_file(request: SignedInRequest) -> HttpResponse:
     form = StatementForm(request.GET, sources=used_sources(owner_id=request.user.pk))
     return cast(HttpResponse, csv_reply(request.user.pk, **form.asked()))  # streamed: the decorator's type lacks it

@@ -8,13 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from billing.calendar_months import month_span
 from billing.transfers.selectors import MemberSpending, Transfer, team_spending
 from billing.transfers.services import transfer_money
 from common.http.fields import AmountText, NameText
-from common.http.views import Money, checked
+from common.http.views import Money, validated
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 
@@ -69,8 +69,8 @@ class TeamSpendingApi(APIView):
 
     @extend_schema(operation_id="teams_spending", parameters=[MonthIn], responses=SpendingOut(many=True))
     def get(self, request: Request, team_id: str) -> Response:
-        since, until = month_span(checked(MonthIn, request.query_params)["month"])
-        found = team_spending(asker(request), parse_public_id("team", team_id), since=since, until=until)
+        since, until = month_span(validated(MonthIn, request.query_params)["month"])
+        found = team_spending(current_user(request), parse_public_id("team", team_id), since=since, until=until)
         return Response(SpendingOut(found, many=True).data)
 
 
@@ -81,12 +81,12 @@ class TeamTransfersApi(APIView):
 
     @extend_schema(operation_id="teams_transfer", request=TransferIn, responses={201: TransferOut})
     def post(self, request: Request, team_id: str) -> Response:
-        asked = checked(TransferIn, request.data)
+        asked = validated(TransferIn, request.data)
         ids = {"team_id": parse_public_id("team", team_id), "to_id": parse_public_id("user", asked["to"])}
         micros = parse_money(asked["amount"])
 
         def work() -> tuple[int, Any]:
-            done = transfer_money(sender=asker(request), **ids, amount_micros=micros, memo=asked["memo"])
+            done = transfer_money(sender=current_user(request), **ids, amount_micros=micros, memo=asked["memo"])
             return 201, TransferOut(done).data
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)

@@ -15,7 +15,7 @@ from common import clock
 from common.ids import new_uuid
 
 
-def team_page(viewer: User, team_id: UUID, span: tuple[datetime, datetime]) -> dict[str, Any]:
+def team_context(viewer: User, team_id: UUID, span: tuple[datetime, datetime]) -> dict[str, Any]:
     """Return the context of the team page for this viewer.
 
     Raises:
@@ -32,13 +32,13 @@ def team_page(viewer: User, team_id: UUID, span: tuple[datetime, datetime]) -> d
         "spent_micros": sum(spent.values()),
         "month": span[0],
         "wallet": wallet_of(owner_id=viewer.pk, now=clock.now()),
-        "sending": sending_form(viewer, team_id, None),
+        "sending": transfer_form(viewer, team_id, None),
         "secret": "",
         "refused": None,
     }
 
 
-def sending_form(viewer: User, team_id: UUID, sent: QueryDict | None) -> TransferForm:
+def transfer_form(viewer: User, team_id: UUID, sent: QueryDict | None) -> TransferForm:
     """Return the form for sending money to another member; its key makes a second click change nothing."""
     others = members_of(team_id).filter(user__isnull=False).exclude(user=viewer)
     receivers = [(str(member.user_id), f"{member.user} · {member.email}") for member in others]

@@ -8,17 +8,17 @@ from django.views.decorators.http import require_POST
 
 from accounts.selectors import invitation_of, teams_of
 from accounts.teams import invitations, services
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from billing.calendar_months import month_span
 from billing.transfers.services import transfer_money
-from billing.web.teams.context import sending_form, team_page
+from billing.web.teams.context import team_context, transfer_form
 from billing.web.teams.forms import InviteForm, TeamForm
 from common.errors import DomainError
-from common.http.problems import with_wait
+from common.http.problems import add_retry_after
 from common.ids import parse_public_id, public_id
 
 
-@signed_in
+@login_required_page
 def team_list(request: SignedInRequest) -> HttpResponse:
     form = TeamForm(request.POST or None)
     if form.is_valid():
@@ -27,7 +27,7 @@ def team_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "billing/teams.html", {"teams": teams_of(request.user), "form": form})
 
 
-@signed_in
+@login_required_page
 def team(request: SignedInRequest, team_id: str) -> HttpResponse:
     """Show the team page; a POST creates an invitation, whose link is shown only in that response."""
     key, secret, fault = parse_public_id("team", team_id), "", None
@@ -38,16 +38,16 @@ def team(request: SignedInRequest, team_id: str) -> HttpResponse:
             form = InviteForm()
         except DomainError as error:
             fault = error
-    context = team_page(request.user, key, month_span("")) | {
+    context = team_context(request.user, key, month_span("")) | {
         "form": form,
         "secret": secret,
         "refused": fault,
     }
-    return with_wait(render(request, "billing/team.html", context, status=fault.status if fault else 200), fault)
+    return add_retry_after(render(request, "billing/team.html", context, status=fault.status if fault else 200), fault)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def team_rename(request: SignedInRequest, team_id: str) -> HttpResponse:
     form = TeamForm(request.POST)
     if form.is_valid():
@@ -57,7 +57,7 @@ def team_rename(request: SignedInRequest, team_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def team_delete(request: SignedInRequest, team_id: str) -> HttpResponse:
     services.delete_team(user=request.user, team_id=parse_public_id("team", team_id))
     messages.success(request, _("Team deleted"))
@@ -65,7 +65,7 @@ def team_delete(request: SignedInRequest, team_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def member_role(request: SignedInRequest, team_id: str, member_id: str) -> HttpResponse:
     role = "owner" if request.POST.get("role") == "owner" else "member"
     place = parse_public_id("memb", member_id)
@@ -75,7 +75,7 @@ def member_role(request: SignedInRequest, team_id: str, member_id: str) -> HttpR
 
 
 @require_POST
-@signed_in
+@login_required_page
 def member_remove(request: SignedInRequest, team_id: str, member_id: str) -> HttpResponse:
     key, place = parse_public_id("team", team_id), parse_public_id("memb", member_id)
     services.remove_member(user=request.user, team_id=key, member_id=place)
@@ -83,7 +83,7 @@ def member_remove(request: SignedInRequest, team_id: str, member_id: str) -> Htt
     return redirect("team", team_id) if teams_of(request.user).filter(pk=key).exists() else redirect("teams")
 
 
-@signed_in
+@login_required_page
 def team_join(request: SignedInRequest, secret: str) -> HttpResponse:
     """Show who invites; a POST joins the team."""
     if request.method == "POST":
@@ -94,10 +94,10 @@ def team_join(request: SignedInRequest, secret: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def team_transfer(request: SignedInRequest, team_id: str) -> HttpResponse:
     key, fault = parse_public_id("team", team_id), None
-    form = sending_form(request.user, key, request.POST)
+    form = transfer_form(request.user, key, request.POST)
     if form.is_valid():
         try:
             transfer_money(sender=request.user, team_id=key, **form.cleaned_data)
@@ -105,5 +105,5 @@ def team_transfer(request: SignedInRequest, team_id: str) -> HttpResponse:
             return redirect("team", team_id)
         except DomainError as error:
             fault = error
-    context = team_page(request.user, key, month_span("")) | {"form": InviteForm(), "sending": form, "refused": fault}
+    context = team_context(request.user, key, month_span("")) | {"form": InviteForm(), "sending": form, "refused": fault}
     return render(request, "billing/team.html", context, status=fault.status if fault else 400)

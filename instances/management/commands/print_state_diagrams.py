@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from instances.state_diagrams import lifecycles_page
+from instances.state_diagrams import state_diagrams_page
 
 
 class Command(BaseCommand):
@@ -12,4 +12,4 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(lifecycles_page(), ending="")
+        self.stdout.write(state_diagrams_page(), ending="")

@@ -41,17 +41,17 @@ class Command(BaseCommand):
                 say=self.stdout.write,
             )
         except (BadBackup, RestoreRefused, RoleRefused, ClientFailed, OSError, TarError) as error:
-            raise CommandError(f"{error}{_what_now()}") from error
+            raise CommandError(f"{error}{_next_steps()}") from error
         except DatabaseFailed as error:
             connection.close()  # it may be broken; whoever uses the database next opens another connection
-            raise CommandError(f"The database refuses or does not answer: {one_line(error)}{_what_now()}") from error
+            raise CommandError(f"The database refuses or does not answer: {one_line(error)}{_next_steps()}") from error
         self.stdout.write(
             f"Epoch {number} has begun. Start the market: its hosts tell what they hold, and staff find what happened after "
             "the backup under Epochs. Then run manage.py verify_ledger."
         )
 
 
-def _what_now() -> str:
+def _next_steps() -> str:
     """Return how to go on after an error.
 
     Before the database was replaced nothing has changed; after that only the same restore can go on.

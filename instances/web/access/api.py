@@ -8,14 +8,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.constants import CONNECT
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker, require_scope
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user, require_scope
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from instances.access.credentials import change_access, clear_password, set_password
 from instances.access.logs import LogSearch, read_log
-from instances.access.web_links import open_web
+from instances.access.web_links import create_web_link
 from instances.core.selectors import instance_of
 from instances.web.access import serializers
 from instances.web.access.serializers import access_detail, log_resource, password_resource, web_link_resource
@@ -44,7 +44,9 @@ class AccessView(APIView):
     @extend_schema(operation_id="instances_access", responses=schema_of(serializers.AccessOut))
     def get(self, request: Request, instance_id: str) -> Response:
         """Return the addresses of an instance and who may log in."""
-        return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id)), opens=may_connect(request)))
+        return Response(
+            access_detail(instance_of(current_user(request), instance_id_of(instance_id)), opens=may_connect(request))
+        )
 
     @extend_schema(
         operation_id="instances_access_change", request=serializers.AccessIn, responses=schema_of(serializers.AccessOut)
@@ -55,8 +57,8 @@ class AccessView(APIView):
         This also needs the scope `instances:connect`.
         """
         require_scope(request, CONNECT)
-        changes = read_changes(checked(serializers.AccessIn, request.data))
-        changed = change_access(renter=asker(request), instance_id=instance_id_of(instance_id), **changes)
+        changes = read_changes(validated(serializers.AccessIn, request.data))
+        changed = change_access(renter=current_user(request), instance_id=instance_id_of(instance_id), **changes)
         return Response(access_detail(changed, opens=may_connect(request)))
 
 
@@ -71,8 +73,8 @@ class PasswordView(APIView):
 
         It is shown this once.
         """
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_once(
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        return idempotent_response(
             request,
             lambda: (201, password_resource(*set_password(renter=renter, instance_id=row_id))),
             once=("password",),
@@ -84,7 +86,7 @@ class PasswordView(APIView):
 
         Repeating it changes nothing.
         """
-        cleared = clear_password(renter=asker(request), instance_id=instance_id_of(instance_id))
+        cleared = clear_password(renter=current_user(request), instance_id=instance_id_of(instance_id))
         return Response(access_detail(cleared, opens=may_connect(request)))
 
 
@@ -105,8 +107,8 @@ class LogsView(APIView):
         },
     )
     def get(self, request: Request, instance_id: str) -> Response:
-        search = LogSearch(**checked(serializers.LogsIn, request.query_params))
-        found = read_log(renter=asker(request), instance_id=instance_id_of(instance_id), search=search)
+        search = LogSearch(**validated(serializers.LogsIn, request.query_params))
+        found = read_log(renter=current_user(request), instance_id=instance_id_of(instance_id), search=search)
         return Response(log_resource(found))
 
 
@@ -119,8 +121,10 @@ class WebLinksView(APIView):
         operation_id="instances_web_links", request=serializers.WebLinkIn, responses={201: schema_of(serializers.WebLinkOut)}
     )
     def post(self, request: Request, instance_id: str) -> Response:
-        port = checked(serializers.WebLinkIn, request.data)["port"]
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_once(
-            request, lambda: (201, web_link_resource(open_web(renter=renter, instance_id=row_id, port=port))), once=("url",)
+        port = validated(serializers.WebLinkIn, request.data)["port"]
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        return idempotent_response(
+            request,
+            lambda: (201, web_link_resource(create_web_link(renter=renter, instance_id=row_id, port=port))),
+            once=("url",),
         )

@@ -14,11 +14,11 @@ from accounts.models import SshKey, User
 from accounts.selectors import ssh_keys_of
 from common.addresses import HIGHEST_PORT, in_url
 from common.errors import DomainError, FieldError, InvalidInput, NotFound
-from common.http.fields import read_whole
+from common.http.fields import parse_whole_number
 from common.ids import parse_public_id, public_id
 from instances.access.credentials import change_access, clear_password, set_password
 from instances.access.logs import LogSearch, read_log
-from instances.access.web_links import open_web
+from instances.access.web_links import create_web_link
 from instances.constants import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, LOG_TAIL, LOG_TAIL_MOST, TENSORBOARD_PORT
 from instances.core.endpoints import extra_ports, ports_pending, public_address
 from instances.core.selectors import instance_of
@@ -41,7 +41,7 @@ class KeyRow:
     lets_in: bool
 
 
-def answer_form(renter: User, instance_id: UUID, form: QueryDict) -> str:
+def apply_access_form(renter: User, instance_id: UUID, form: QueryDict) -> str:
     """Carry out one of the page's forms, and return the new password if it set one."""
     match form.get("what", ""):
         case "password":
@@ -71,7 +71,7 @@ def _words(text: str) -> list[str]:
 
 
 def _port(text: str) -> int:
-    port = read_whole(text, most=HIGHEST_PORT)
+    port = parse_whole_number(text, most=HIGHEST_PORT)
     if not port:
         raise InvalidInput(
             "A port is a number.",
@@ -114,7 +114,7 @@ def log_context(renter: User, instance_id: UUID, asked: QueryDict) -> dict[str, 
     return context
 
 
-def asked_port(text: str) -> int:
+def parse_port(text: str) -> int:
     """Parse a port from a form, or raise InvalidInput."""
     return _port(text.strip())
 
@@ -122,7 +122,7 @@ def asked_port(text: str) -> int:
 def web_address(renter: User, instance_id: UUID, port: int) -> str:
     """Return a link through the relay, or to the host itself where the market has no web host names."""
     try:
-        return open_web(renter=renter, instance_id=instance_id, port=port).url
+        return create_web_link(renter=renter, instance_id=instance_id, port=port).url
     except WebLinksOff:
         return _direct(instance_of(renter, instance_id), port)
 

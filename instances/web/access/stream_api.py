@@ -14,12 +14,12 @@ from rest_framework.views import APIView
 
 from accounts.constants import CONNECT
 from accounts.models import User
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from common.http.bodies import JsonWithPath
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.resources import resource
-from instances.core.stream_tickets import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
+from instances.core.stream_tickets import EXEC, FILES, PORT, StreamTicket, open_download, open_stream
 from instances.web.responses import instance_id_of
 
 Whole = serializers.IntegerField
@@ -97,12 +97,12 @@ class StreamsView(APIView):
         The host need not be reachable from outside. It costs nothing and changes nothing; repeating it issues another
         ticket.
         """
-        wanted = checked(StreamIn, request.data)
-        leave = _leave(asker(request), instance_id_of(instance_id), wanted)
+        wanted = validated(StreamIn, request.data)
+        leave = _create_ticket(current_user(request), instance_id_of(instance_id), wanted)
         return Response(_stream(request._request, leave, wanted["kind"]), status=201)
 
 
-def _leave(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamLeave:
+def _create_ticket(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamTicket:
     if wanted["kind"] == _DOWNLOAD:
         return open_download(renter=renter, instance_id=instance_id, path=wanted["path"])
     return open_stream(
@@ -114,7 +114,7 @@ def _leave(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamLea
     )
 
 
-def _stream(request: HttpRequest, leave: StreamLeave, kind: str) -> StreamOut:
+def _stream(request: HttpRequest, leave: StreamTicket, kind: str) -> StreamOut:
     base = _relay_address(request)
     base = f"http{base.removeprefix('ws')}" if kind == _DOWNLOAD else base
     return StreamOut(url=f"{base}{leave.path}?ticket={leave.ticket}", expires_at=leave.expires_at)

@@ -5,17 +5,17 @@ from django.shortcuts import redirect
 from django.shortcuts import render as render_page
 from django.views.decorators.http import require_GET
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.core.selectors import instance_of
 from instances.states import InstanceState
-from instances.web.access.context import access_context, answer_form, asked_port, log_context, web_address
+from instances.web.access.context import access_context, apply_access_form, log_context, parse_port, web_address
 from instances.web.access.file_context import files_context
 
 
-@signed_in
+@login_required_page
 def access(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """Show the access page, or carry out a change that was posted.
 
@@ -24,7 +24,7 @@ def access(request: SignedInRequest, instance_id: str) -> HttpResponse:
     row_id, password, fault = parse_public_id("inst", instance_id), "", None
     if request.method == "POST":
         try:
-            password = answer_form(request.user, row_id, request.POST)
+            password = apply_access_form(request.user, row_id, request.POST)
         except DomainError as error:
             fault = error
     typed = request.POST if fault else {}
@@ -33,24 +33,24 @@ def access(request: SignedInRequest, instance_id: str) -> HttpResponse:
 
 
 @require_GET
-@signed_in
+@login_required_page
 def logs(request: SignedInRequest, instance_id: str) -> HttpResponse:
     context = log_context(request.user, parse_public_id("inst", instance_id), request.GET)
     return render(request, page="instances/logs.html", part="instances/_log.html", context=context)
 
 
 @require_GET
-@signed_in
+@login_required_page
 def web(request: SignedInRequest, instance_id: str, port: int | None = None) -> HttpResponse:
     """Redirect to a program of the instance by a new link, which can be opened for some minutes."""
-    port = asked_port(request.GET.get("port", "")) if port is None else port
+    port = parse_port(request.GET.get("port", "")) if port is None else port
     response = redirect(web_address(request.user, parse_public_id("inst", instance_id), port))
     response["Referrer-Policy"], response["Cache-Control"] = "no-referrer", "no-store"
     return response
 
 
 @require_GET
-@signed_in
+@login_required_page
 def files(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """Show the file page.
 
@@ -61,7 +61,7 @@ def files(request: SignedInRequest, instance_id: str) -> HttpResponse:
 
 
 @require_GET
-@signed_in
+@login_required_page
 def terminal(request: SignedInRequest, instance_id: str) -> HttpResponse:
     instance = instance_of(request.user, parse_public_id("inst", instance_id))
     context = {"instance": instance, "is_running": instance.state == InstanceState.RUNNING}

@@ -7,15 +7,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from instances.billing_mode.convert import convert_instance, extend_instance
 from instances.lifecycle.stop import stop_instance
 from instances.web.metering import serializers
-from instances.web.orders.request_parsing import read_order
+from instances.web.orders.request_parsing import parse_order
 from instances.web.resources import InstanceOut
-from instances.web.responses import instance_id_of, reply_with_instance, shown
+from instances.web.responses import idempotent_instance_response, instance_id_of, instance_response
 
 WRITE: dict[str, str] = {"POST": "instances:write"}
 
@@ -27,10 +27,10 @@ class StopView(APIView):
 
     @extend_schema(operation_id="instances_stop", request=serializers.StopIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        hold = checked(serializers.StopIn, request.data)["hold"]
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_with_instance(
-            request, lambda: (202, shown(stop_instance(renter=renter, instance_id=row_id, hold=hold)))
+        hold = validated(serializers.StopIn, request.data)["hold"]
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        return idempotent_instance_response(
+            request, lambda: (202, instance_response(stop_instance(renter=renter, instance_id=row_id, hold=hold)))
         )
 
 
@@ -41,9 +41,9 @@ class ConvertView(APIView):
 
     @extend_schema(operation_id="instances_convert", request=serializers.ConvertIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        order: dict[str, Any] = read_order(checked(serializers.ConvertIn, request.data))
-        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_with_instance(request, lambda: (202, shown(convert_instance(**who, **order))))
+        order: dict[str, Any] = parse_order(validated(serializers.ConvertIn, request.data))
+        who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
+        return idempotent_instance_response(request, lambda: (202, instance_response(convert_instance(**who, **order))))
 
 
 class ExtendView(APIView):
@@ -53,6 +53,6 @@ class ExtendView(APIView):
 
     @extend_schema(operation_id="instances_extend", request=serializers.ExtendIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        order: dict[str, Any] = read_order(checked(serializers.ExtendIn, request.data))
-        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_with_instance(request, lambda: (202, shown(extend_instance(**who, **order))))
+        order: dict[str, Any] = parse_order(validated(serializers.ExtendIn, request.data))
+        who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
+        return idempotent_instance_response(request, lambda: (202, instance_response(extend_instance(**who, **order))))

@@ -7,10 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from common import clock
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from instances.web.earnings import serializers
 from marketplace.hosts.selectors import host_of
@@ -25,7 +25,11 @@ class EarningsView(APIView):
         operation_id="hosts_earnings_all", parameters=[serializers.EarningsIn], responses=schema_of(serializers.EarningsOut)
     )
     def get(self, request: Request) -> Response:
-        wanted, owner_id, now = checked(serializers.EarningsIn, request.query_params), asker(request).pk, clock.now()
+        wanted, owner_id, now = (
+            validated(serializers.EarningsIn, request.query_params),
+            current_user(request).pk,
+            clock.now(),
+        )
         return Response(serializers.all_earnings(owner_id, wanted, now=now))
 
 
@@ -40,6 +44,6 @@ class HostEarningsView(APIView):
         responses=schema_of(serializers.HostEarningsOut),
     )
     def get(self, request: Request, host_id: str) -> Response:
-        wanted, owner_id = checked(serializers.HostEarningsIn, request.query_params), asker(request).pk
+        wanted, owner_id = validated(serializers.HostEarningsIn, request.query_params), current_user(request).pk
         host = host_of(owner_id, parse_public_id("host", host_id))
         return Response(serializers.host_earnings(owner_id, wanted, now=clock.now(), host_id=host.pk))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from instances.earnings.allocation import Sum
-from marketplace.pricing.svg_charts import BOX, Axis, Tick, round_values, up
+from instances.earnings.allocation import EarningsSum
+from marketplace.pricing.svg_charts import BOX, Axis, Tick, height_of, round_values
 
 _GAP: Final = 0.25  # as a share of a day's width
 
@@ -16,7 +16,7 @@ class Bar:
     """One day in the chart: from the bottom net, fee and refunds, in coordinates of the box."""
 
     day: date
-    sum: Sum
+    sum: EarningsSum
     x: str
     width: str
     hit_x: str
@@ -37,7 +37,7 @@ class Chart:
     until: date
 
 
-def chart_of(days: Mapping[date, Sum], *, since: date, until: date) -> Chart | None:
+def chart_of(days: Mapping[date, EarningsSum], *, since: date, until: date) -> Chart | None:
     """Return the chart, or None where nothing was charged."""
     most = max((each.gross_micros for each in days.values()), default=0)
     if most == 0:
@@ -46,10 +46,10 @@ def chart_of(days: Mapping[date, Sum], *, since: date, until: date) -> Chart | N
     y = Axis(0, high)
     every = [since + timedelta(days=number) for number in range(count)]
     bars = [_bar(number, day, days[day], BOX / count, high) for number, day in enumerate(every) if day in days]
-    return Chart(bars, [Tick(up(y, value), int(value)) for value in round_values(y, 3) if value], since, until)
+    return Chart(bars, [Tick(height_of(y, value), int(value)) for value in round_values(y, 3) if value], since, until)
 
 
-def _bar(number: int, day: date, found: Sum, width: float, high: int) -> Bar:
+def _bar(number: int, day: date, found: EarningsSum, width: float, high: int) -> Bar:
     heights = [max(0, micros) * BOX / high for micros in (found.net_micros, found.fee_micros, found.given_back_micros)]
     net, fee, back = heights
     return Bar(

@@ -11,8 +11,8 @@ from billing.constants import PAYOUT_HOLDING, PLATFORM_FEE_BPS
 from billing.payouts.earned_intervals import accrued_earnings
 from billing.payouts.selectors import payable_of
 from common.money import format_money
-from common.spreadsheets import harmless
-from instances.earnings.periods import Span, last_month, last_year, this_month
+from common.spreadsheets import escape_formula
+from instances.earnings.periods import Period, last_month, last_year, this_month
 from instances.earnings.report import earnings_report
 from instances.web.earnings.chart import chart_of
 from instances.web.earnings.rows import EarningRow, rows_by
@@ -30,7 +30,7 @@ GROUPING_WORDS: Final = {
 _COLUMNS: Final = ("gross", "given_back", "fee", "net", "gpu_hours")
 
 
-def earnings_context(owner_id: UUID, span: Span, by: str, *, now: datetime) -> dict[str, Any]:
+def earnings_context(owner_id: UUID, span: Period, by: str, *, now: datetime) -> dict[str, Any]:
     report = earnings_report(owner_id=owner_id, since=span.since, until=span.until)
     today = now.date()
     return {
@@ -49,12 +49,12 @@ def earnings_context(owner_id: UUID, span: Span, by: str, *, now: datetime) -> d
     }
 
 
-def earnings_table(owner_id: UUID, span: Span, by: str) -> Iterator[Sequence[str]]:
+def earnings_table(owner_id: UUID, span: Period, by: str) -> Iterator[Sequence[str]]:
     """Yield the rows of a spreadsheet, the header first."""
     report = earnings_report(owner_id=owner_id, since=span.since, until=span.until)
     yield (by, "gpu_model", "host", *_COLUMNS)
     for row in rows_by(report, by):
-        yield (row.key, row.gpu_model, harmless(row.host_name), *_figures(row))
+        yield (row.key, row.gpu_model, escape_formula(row.host_name), *_figures(row))
 
 
 def _figures(row: EarningRow) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from datetime import date
 from uuid import UUID
 
 from common.ids import public_id
-from instances.earnings.allocation import Sum
+from instances.earnings.allocation import EarningsSum
 from instances.earnings.report import GpuKey, Report
 from marketplace.hosts.selectors import HostName, host_names, offer_models
 
@@ -15,7 +15,7 @@ from marketplace.hosts.selectors import HostName, host_names, offer_models
 class EarningRow:
     """One row: what earned it, and the sum; only the columns of its grouping are set."""
 
-    sum: Sum
+    sum: EarningsSum
     day: date | None = None
     host_id: UUID | None = None
     host_name: str = ""
@@ -52,12 +52,12 @@ def rows_by(report: Report, grouping: str) -> list[EarningRow]:
             return _best(_instance_rows(report, names))
 
 
-def _gpu_row(key: GpuKey, found: Sum, names: Mapping[UUID, HostName]) -> EarningRow:
+def _gpu_row(key: GpuKey, found: EarningsSum, names: Mapping[UUID, HostName]) -> EarningRow:
     row = _host_row(key.host_id, found, names)
     return EarningRow(found, host_id=row.host_id, host_name=row.host_name, gpu_uuid=key.gpu_uuid, gpu_model=key.gpu_model)
 
 
-def _host_row(host_id: UUID | None, found: Sum, names: Mapping[UUID, HostName]) -> EarningRow:
+def _host_row(host_id: UUID | None, found: EarningsSum, names: Mapping[UUID, HostName]) -> EarningRow:
     return EarningRow(found, host_id=host_id, host_name=_name(host_id, names))
 
 

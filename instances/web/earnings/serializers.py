@@ -14,8 +14,8 @@ from common.http.fields import DayText
 from common.ids import public_id
 from common.money import format_money
 from common.resources import resource
-from instances.earnings.allocation import Sum
-from instances.earnings.periods import read_span
+from instances.earnings.allocation import EarningsSum
+from instances.earnings.periods import parse_period
 from instances.earnings.report import earnings_report
 from instances.web.earnings.rows import EarningRow, rows_by
 
@@ -99,7 +99,7 @@ def host_earnings(
     owner_id: UUID, wanted: Mapping[str, Any], *, now: datetime, host_id: UUID | None = None
 ) -> HostEarningsOut:
     """Return the earnings of a host, or of all hosts."""
-    span = read_span(since=wanted.get("since"), until=wanted.get("until"), today=now.date())
+    span = parse_period(since=wanted.get("since"), until=wanted.get("until"), today=now.date())
     report = earnings_report(owner_id=owner_id, since=span.since, until=span.until, host_id=host_id)
     return HostEarningsOut(
         currency=settings.MARKET_CURRENCY,
@@ -123,7 +123,7 @@ def all_earnings(owner_id: UUID, wanted: Mapping[str, Any], *, now: datetime) ->
     )
 
 
-def _sum(found: Sum) -> SumOut:
+def _sum(found: EarningsSum) -> SumOut:
     return SumOut(
         gross=format_money(found.gross_micros),
         given_back=format_money(found.given_back_micros),

@@ -10,21 +10,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from billing.budgets.selectors import BudgetView, budget_of, budget_views, budgets_of
 from billing.budgets.services import change_budget, remove_budget
 from billing.web.budgets.serializers import PERIODS, SCOPES
 from common import clock
 from common.http.fields import AmountText
 from common.http.resource_schemas import schema_of
-from common.http.views import Money, checked
+from common.http.views import Money, validated
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 from instances.enforcement.budgets import set_budget
 from instances.enforcement.fault_reports import report_fault
 from instances.web.resources import InstanceOut
-from instances.web.responses import instance_id_of, reply_with_instance, shown
+from instances.web.responses import idempotent_instance_response, instance_id_of, instance_response
 
 PREFIXES = {"instance": "inst", "member": "user", "team": "team"}
 
@@ -78,7 +78,7 @@ class BudgetsApi(ListAPIView[Any]):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self) -> Any:
-        return budgets_of(owner_id=asker(self.request).pk)
+        return budgets_of(owner_id=current_user(self.request).pk)
 
     @extend_schema(operation_id="budgets", responses=BudgetOut(many=True))
     def get(self, request: Request) -> Response:
@@ -87,13 +87,13 @@ class BudgetsApi(ListAPIView[Any]):
 
     @extend_schema(operation_id="budgets_create", request=BudgetIn, responses={201: BudgetOut})
     def post(self, request: Request) -> Response:
-        asked = checked(BudgetIn, request.data)
+        asked = validated(BudgetIn, request.data)
         subject, limit = _subject(asked["scope"], asked.pop("subject")), parse_money(asked.pop("limit"))
 
         def work() -> tuple[int, Any]:
-            return 201, _row(set_budget(owner=asker(request), subject_id=subject, limit_micros=limit, **asked))
+            return 201, _row(set_budget(owner=current_user(request), subject_id=subject, limit_micros=limit, **asked))
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 class BudgetApi(APIView):
@@ -103,19 +103,19 @@ class BudgetApi(APIView):
 
     @extend_schema(operation_id="budgets_retrieve", responses=BudgetOut)
     def get(self, request: Request, budget_id: str) -> Response:
-        return Response(_row(budget_of(owner_id=asker(request).pk, budget_id=parse_public_id("budg", budget_id))))
+        return Response(_row(budget_of(owner_id=current_user(request).pk, budget_id=parse_public_id("budg", budget_id))))
 
     @extend_schema(operation_id="budgets_change", request=BudgetChange, responses=BudgetOut)
     def patch(self, request: Request, budget_id: str) -> Response:
-        asked, key = checked(BudgetChange, request.data), parse_public_id("budg", budget_id)
+        asked, key = validated(BudgetChange, request.data), parse_public_id("budg", budget_id)
         if "limit" in asked:
             asked["limit_micros"] = parse_money(asked.pop("limit"))
-        return Response(_row(change_budget(owner_id=asker(request).pk, budget_id=key, **asked)))
+        return Response(_row(change_budget(owner_id=current_user(request).pk, budget_id=key, **asked)))
 
     @extend_schema(operation_id="budgets_delete", responses={204: None})
     def delete(self, request: Request, budget_id: str) -> Response:
         """Delete a budget."""
-        remove_budget(owner_id=asker(request).pk, budget_id=parse_public_id("budg", budget_id))
+        remove_budget(owner_id=current_user(request).pk, budget_id=parse_public_id("budg", budget_id))
         return Response(status=204)
 
 
@@ -144,7 +144,7 @@ class FaultReportView(APIView):
 
     @extend_schema(operation_id="instances_report_fault", request=FaultReportIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        said, renter, row_id = checked(FaultReportIn, request.data), asker(request), instance_id_of(instance_id)
-        return reply_with_instance(
-            request, lambda: (202, shown(report_fault(renter=renter, instance_id=row_id, detail=said["detail"])))
+        said, renter, row_id = validated(FaultReportIn, request.data), current_user(request), instance_id_of(instance_id)
+        return idempotent_instance_response(
+            request, lambda: (202, instance_response(report_fault(renter=renter, instance_id=row_id, detail=said["detail"])))
         )

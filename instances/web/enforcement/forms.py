@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from accounts.selectors import owned_teams, seen_members
+from accounts.selectors import owned_team_members, owned_teams
 from billing.web.budgets.serializers import PERIODS
 from billing.web.teams.forms import read_amount
 from common.http.fields import DecimalInput
@@ -49,7 +49,7 @@ class LimitForm(forms.Form):
 
 def _subjects(user: User) -> list[Any]:
     instances = [(f"instance:{instance.pk}", instance.name) for instance in instances_in(user, [])]
-    people = [(f"member:{member.pk}", str(member)) for member in seen_members(user)]
+    people = [(f"member:{member.pk}", str(member)) for member in owned_team_members(user)]
     teams = [(f"team:{team.pk}", team.name) for team in owned_teams(user)]
     groups = ((_("Instances"), instances), (_("Members of my teams"), people), (_("Whole teams"), teams))
     return [(f"member:{user.pk}", _("all my spending")), *((label, rows) for label, rows in groups if rows)]

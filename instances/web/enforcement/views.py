@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from billing.budgets.selectors import budget_views, budgets_of
 from billing.budgets.services import change_budget, remove_budget
 from common import clock
@@ -16,7 +16,7 @@ from instances.enforcement.budgets import set_budget
 from instances.web.enforcement.forms import BudgetForm, LimitForm
 
 
-@signed_in
+@login_required_page
 def budgets(request: SignedInRequest) -> HttpResponse:
     """Show the budgets, or create the posted one."""
     form, fault = BudgetForm(request.POST or None, user=request.user), None
@@ -33,7 +33,7 @@ def budgets(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def budget_change(request: SignedInRequest, budget_id: str) -> HttpResponse:
     form, key = LimitForm(request.POST), parse_public_id("budg", budget_id)
     if form.is_valid():
@@ -45,7 +45,7 @@ def budget_change(request: SignedInRequest, budget_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def budget_remove(request: SignedInRequest, budget_id: str) -> HttpResponse:
     remove_budget(owner_id=request.user.pk, budget_id=parse_public_id("budg", budget_id))
     messages.success(request, _("Budget deleted"))

@@ -7,19 +7,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.money import parse_money
 from instances.core.selectors import instance_of
-from instances.lifecycle.reimage import reimage_instance, take_back_reimage
+from instances.lifecycle.reimage import cancel_reimage, reimage_instance
 from instances.lifecycle.resize import price_of_size, resize_instance, size_of
 from instances.lifecycle.save_image import save_image_of
 from instances.web.lifecycle import serializers
 from instances.web.lifecycle.serializers import size_resource
 from instances.web.resources import InstanceOut
-from instances.web.responses import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
+from instances.web.responses import (
+    idempotent_instance_response,
+    instance_id_of,
+    instance_response,
+    may_connect,
+    require_connect_scope_for,
+)
 from storage.images.selectors import find_image, pull_of
 from storage.web.images import serializers as image_serializers
 
@@ -37,11 +43,11 @@ class ReimageView(APIView):
         An image that is not the market's own also needs the scope `instances:connect`, since its programs run beside
         the kept data.
         """
-        image = checked(serializers.ReimageIn, request.data)["image"]
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        require_entry_for(request, find_image(image, renter))
-        return reply_with_instance(
-            request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image)))
+        image = validated(serializers.ReimageIn, request.data)["image"]
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        require_connect_scope_for(request, find_image(image, renter))
+        return idempotent_instance_response(
+            request, lambda: (202, instance_response(reimage_instance(renter=renter, instance_id=row_id, image=image)))
         )
 
     @extend_schema(operation_id="instances_reimage_take_back", responses={200: schema_of(InstanceOut)})
@@ -50,8 +56,8 @@ class ReimageView(APIView):
 
         Repeating it changes nothing.
         """
-        kept = take_back_reimage(renter=asker(request), instance_id=instance_id_of(instance_id))
-        return Response(shown(kept, opens=may_connect(request)))
+        kept = cancel_reimage(renter=current_user(request), instance_id=instance_id_of(instance_id))
+        return Response(instance_response(kept, opens=may_connect(request)))
 
 
 class ResizeView(APIView):
@@ -72,18 +78,20 @@ class ResizeView(APIView):
 
         A size that is not possible is refused like the resize itself.
         """
-        wanted = checked(serializers.SizeIn, request.query_params)
-        instance = instance_of(asker(request), instance_id_of(instance_id))
+        wanted = validated(serializers.SizeIn, request.query_params)
+        instance = instance_of(current_user(request), instance_id_of(instance_id))
         return Response(size_resource(price_of_size(instance, **_size(wanted)), size_of(instance)))
 
     @extend_schema(operation_id="instances_resize", request=serializers.ResizeIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
         """Change the number of GPUs of a stopped instance, or grow its data disk."""
-        wanted = checked(serializers.ResizeIn, request.data)
+        wanted = validated(serializers.ResizeIn, request.data)
         limits = {"max_rate_micros": wanted.get("max_hourly_rate"), "max_disk_micros_per_day": wanted.get("max_disk_daily")}
         most: dict[str, Any] = {name: None if text is None else parse_money(text) for name, text in limits.items()}
-        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_with_instance(request, lambda: (202, shown(resize_instance(**who, **_size(wanted), **most))))
+        who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
+        return idempotent_instance_response(
+            request, lambda: (202, instance_response(resize_instance(**who, **_size(wanted), **most)))
+        )
 
 
 def _size(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -101,10 +109,10 @@ class SaveImageView(APIView):
         responses={202: schema_of(image_serializers.ImageOut)},
     )
     def post(self, request: Request, instance_id: str) -> Response:
-        renter, row_id = asker(request), instance_id_of(instance_id)
+        renter, row_id = current_user(request), instance_id_of(instance_id)
         instance_of(renter, row_id)
-        wanted = checked(image_serializers.SaveImageIn, request.data)
-        return reply_once(
+        wanted = validated(image_serializers.SaveImageIn, request.data)
+        return idempotent_response(
             request,
             lambda: (
                 202,
@@ -120,5 +128,5 @@ class PullView(APIView):
 
     @extend_schema(operation_id="instances_pull", responses=schema_of(image_serializers.PullOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        instance = instance_of(asker(request), instance_id_of(instance_id))
+        instance = instance_of(current_user(request), instance_id_of(instance_id))
         return Response(image_serializers.pull_resource(pull_of(instance.pk)))

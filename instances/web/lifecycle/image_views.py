@@ -6,13 +6,13 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.ids import parse_public_id
 from instances.lifecycle.save_image import save_image_of
 
 
 @require_POST
-@signed_in
+@login_required_page
 def instance_save_image(request: SignedInRequest, instance_id: str) -> HttpResponse:
     saved = save_image_of(
         renter=request.user,

@@ -6,20 +6,20 @@ from django.shortcuts import render as render_page
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
-from instances.lifecycle.reimage import reimage_instance, take_back_reimage
+from instances.lifecycle.reimage import cancel_reimage, reimage_instance
 from instances.lifecycle.resize import resize_instance
 from instances.web.lifecycle.context import reimage_context, resize_context
-from instances.web.responses import changed, gone_to
+from instances.web.responses import redirect_to, refresh_or_redirect
 
 _REIMAGE = {"page": "instances/reimage.html", "part": "instances/_reimage_form.html"}
 _RESIZE = {"page": "instances/resize.html", "part": "instances/_resize_form.html"}
 
 
-@signed_in
+@login_required_page
 def instance_reimage(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """Show the images to choose from, or re-image with the posted one."""
     key = parse_public_id("inst", instance_id)
@@ -29,20 +29,20 @@ def instance_reimage(request: SignedInRequest, instance_id: str) -> HttpResponse
         if form.is_valid():
             reimage_instance(renter=request.user, instance_id=key, image=form.cleaned_data["image"])
             messages.success(request, _("Changing the image. /data is kept."))
-            return gone_to(request, "instance", instance_id)
+            return redirect_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error
     return render(request, **_REIMAGE, context=context)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def instance_keep_root(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    take_back_reimage(renter=request.user, instance_id=parse_public_id("inst", instance_id))
-    return changed(request, "instance", instance_id)
+    cancel_reimage(renter=request.user, instance_id=parse_public_id("inst", instance_id))
+    return refresh_or_redirect(request, "instance", instance_id)
 
 
-@signed_in
+@login_required_page
 def instance_resize(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """Show the resize form, with `price` in the address its price, or resize as posted.
 
@@ -57,7 +57,7 @@ def instance_resize(request: SignedInRequest, instance_id: str) -> HttpResponse:
         if form.is_valid() and "refused" not in context:
             resize_instance(renter=request.user, instance_id=key, **form.size, **form.limits)
             messages.success(request, _("Resizing"))
-            return gone_to(request, "instance", instance_id)
+            return redirect_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error
     return render(request, **_RESIZE, context=context)

@@ -10,7 +10,7 @@ from common.http.fields import AmountText
 from common.money import format_money, money_or_none
 from common.resources import OneOf, resource
 from instances.constants import CPU_RUN_MICROS_PER_HOUR
-from instances.metering.costs import Bill, NextStep
+from instances.metering.costs import InstanceCost, NextStep
 from instances.models import Instance, SpotBid, Term
 from instances.retention.gpu_reservation import hold_fee
 from instances.states import BidState, InstanceState
@@ -108,7 +108,7 @@ class InstanceBilling:
     next_charge_at: datetime | None
 
 
-def billing_resource(instance: Instance, bill: Bill) -> InstanceBilling:
+def billing_resource(instance: Instance, bill: InstanceCost) -> InstanceBilling:
     kept = instance.state == InstanceState.STOPPED and instance.holds_gpus
     keepable = instance.billing_mode in (HOURLY, TIERED) and instance.state != InstanceState.GONE
     return InstanceBilling(

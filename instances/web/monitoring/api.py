@@ -11,11 +11,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.constants import INSTANCE_SCOPES
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.http.message_schema import MessageOut
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id, public_id
 from common.resources import OneOf, resource
 from instances.core.alert_messages import english_sentences_of, english_title_of
@@ -100,9 +100,9 @@ class EventsOfAllView(GenericAPIView[InstanceEvent]):
 
     @extend_schema(operation_id="events_list", parameters=[EventsIn], responses=list_of(AnyEventOut))
     def get(self, request: Request) -> Response:
-        wanted = checked(EventsIn, request.query_params)
+        wanted = validated(EventsIn, request.query_params)
         instance_id, group = instance_id_in(wanted.pop("instance")), wanted.pop("group", None)
-        events = events_in(asker(request), instance_id=instance_id, **wanted)
+        events = events_in(current_user(request), instance_id=instance_id, **wanted)
         found = self.paginate_queryset(in_group(events, group) if group else events)
         return self.get_paginated_response([_event(event) for event in cast("list[InstanceEvent]", found)])
 
@@ -116,8 +116,8 @@ class AlertsView(GenericAPIView[Alert]):
 
     @extend_schema(operation_id="alerts_list", parameters=[AlertsIn], responses=list_of(AlertOut))
     def get(self, request: Request) -> Response:
-        wanted = checked(AlertsIn, request.query_params)
-        found = alerts_of(asker(request), instance_id=instance_id_in(wanted["instance"]), open_only=wanted["open"])
+        wanted = validated(AlertsIn, request.query_params)
+        found = alerts_of(current_user(request), instance_id=instance_id_in(wanted["instance"]), open_only=wanted["open"])
         page = cast("list[Alert]", self.paginate_queryset(found))
         return self.get_paginated_response([alert_resource(alert) for alert in page])
 
@@ -132,8 +132,14 @@ class AlertResolveView(APIView):
 
     @extend_schema(operation_id="alerts_resolve", request=ResolveIn, responses={200: schema_of(AlertOut)})
     def post(self, request: Request, alert_id: str) -> Response:
-        mute, row_id, renter = checked(ResolveIn, request.data)["mute"], parse_public_id("alrt", alert_id), asker(request)
-        return reply_once(request, lambda: (200, alert_resource(resolve_alert(renter=renter, alert_id=row_id, mute=mute))))
+        mute, row_id, renter = (
+            validated(ResolveIn, request.data)["mute"],
+            parse_public_id("alrt", alert_id),
+            current_user(request),
+        )
+        return idempotent_response(
+            request, lambda: (200, alert_resource(resolve_alert(renter=renter, alert_id=row_id, mute=mute)))
+        )
 
 
 class AlertRulesView(APIView):
@@ -143,13 +149,13 @@ class AlertRulesView(APIView):
 
     @extend_schema(operation_id="instances_alert_rules", responses=AlertRules)
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response({"muted": muted_kinds(instance_of(asker(request), instance_id_of(instance_id)))})
+        return Response({"muted": muted_kinds(instance_of(current_user(request), instance_id_of(instance_id)))})
 
     @extend_schema(operation_id="instances_alert_rules_set", request=AlertRules, responses=AlertRules)
     def put(self, request: Request, instance_id: str) -> Response:
         """Set the kinds of alerts that are muted for an instance; open ones of them are closed."""
-        kinds = checked(AlertRules, request.data)["muted"]
-        muted = set_muted(renter=asker(request), instance_id=instance_id_of(instance_id), kinds=kinds)
+        kinds = validated(AlertRules, request.data)["muted"]
+        muted = set_muted(renter=current_user(request), instance_id=instance_id_of(instance_id), kinds=kinds)
         return Response({"muted": muted})
 
 

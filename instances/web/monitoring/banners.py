@@ -9,13 +9,13 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from accounts.web.decorators import SignedInRequest, signed_in
-from billing.budgets.selectors import marks_of
+from accounts.web.decorators import SignedInRequest, login_required_page
+from billing.budgets.selectors import highest_notices_of
 from billing.constants import RELEASE_TOLD_DAYS
 from billing.standing.selectors import standing_of
 from billing.states import StandingState
 from common import clock
-from common.http.origin import page_named
+from common.http.origin import page_from_header
 from instances.core.selectors import data_ending
 from instances.retention.selectors import archive_name
 from instances.web.monitoring.context import alert_rows
@@ -36,7 +36,7 @@ class _Notice:
 
 
 @require_safe
-@signed_in
+@login_required_page
 def banners(request: SignedInRequest) -> HttpResponse:
     now, within = clock.now(), timedelta(days=max(RELEASE_TOLD_DAYS))
     standing = standing_of(owner_id=request.user.pk)
@@ -45,12 +45,12 @@ def banners(request: SignedInRequest) -> HttpResponse:
     ending = data_ending(request.user, now=now, within=within)
     found += [_Notice("ending", instance, archive_name(instance)) for instance in ending]
     found += [_Notice("unpaid", row) for row in storage_ending(now=now, within=within, owner_id=request.user.pk)]
-    found += [_Notice("budget", mark) for mark in marks_of(person_id=request.user.pk, now=now)]
+    found += [_Notice("budget", mark) for mark in highest_notices_of(person_id=request.user.pk, now=now)]
     found += [_Notice("alerts", alerts)] if alerts else []
     return render(request, "instances/_banners.html", {"shown": found[:_SHOWN], "folded": found[_SHOWN:]})
 
 
 def _shows_alerts(request: SignedInRequest) -> bool:
     """Return whether the page under the banner shows the alerts itself."""
-    path = page_named(request, "HX-Current-URL").path
+    path = page_from_header(request, "HX-Current-URL").path
     return path.startswith((reverse("activity"), reverse("instances") + "/"))

@@ -10,11 +10,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.constants import INSTANCE_SCOPES
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from common import clock
 from common.errors import wrong_field
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.resources import resource
 from instances.constants import METRICS_MINUTES_MAX, METRICS_POINTS_MAX
 from instances.core.selectors import instance_of
@@ -88,12 +88,12 @@ class MetricsView(APIView):
 
     @extend_schema(operation_id="instances_metrics", parameters=[MetricsIn], responses=schema_of(MetricsOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        wanted, now = checked(MetricsIn, request.query_params), clock.now()
+        wanted, now = validated(MetricsIn, request.query_params), clock.now()
         length = timedelta(minutes=wanted["minutes"])
         step = wanted.get("step") or nice_step(length)
         if length.total_seconds() / step > METRICS_POINTS_MAX:
             raise wrong_field("step", f"At most {METRICS_POINTS_MAX} points: take a larger step or fewer minutes.")
-        instance = instance_of(asker(request), instance_id_of(instance_id))
+        instance = instance_of(current_user(request), instance_id_of(instance_id))
         source = source_for(since=now - length, until=now, step_s=step)
         samples = metrics_of(instance, since=now - length, until=now, step_s=step)
         return Response(metrics_resource(samples, step, source.name, latest_sample(instance)))

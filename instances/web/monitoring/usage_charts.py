@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common import clock
 from common.ids import parse_public_id
 from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB
@@ -61,7 +61,7 @@ RANGES: Final = (
 DEFAULT: Final = RANGES[1]
 
 
-@signed_in
+@login_required_page
 def instance_use(request: SignedInRequest, instance_id: str) -> HttpResponse:
     key = request.GET.get("range", DEFAULT.key)
     return JsonResponse(graphs_of(request.user, parse_public_id("inst", instance_id), key))

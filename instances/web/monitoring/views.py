@@ -4,14 +4,14 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.monitoring.alerts import resolve_alert, set_muted
 from instances.web.monitoring.timeline import timeline_context
 
 
-@signed_in
+@login_required_page
 def activity(request: SignedInRequest) -> HttpResponse:
     asked = {name: request.GET.get(name, "") for name in ("instance", "group")}
     context = timeline_context(request.user, **asked, page=request.GET.get("page"))
@@ -19,21 +19,21 @@ def activity(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def alert_resolve(request: SignedInRequest, alert_id: str) -> HttpResponse:
     mute = request.POST.get("mute") == "1"
     resolve_alert(renter=request.user, alert_id=parse_public_id("alrt", alert_id), mute=mute)
-    return _seen(request)
+    return _refresh_or_redirect(request)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def alerts_unmute(request: SignedInRequest, instance_id: str) -> HttpResponse:
     set_muted(renter=request.user, instance_id=parse_public_id("inst", instance_id), kinds=[])
-    return _seen(request)
+    return _refresh_or_redirect(request)
 
 
-def _seen(request: SignedInRequest) -> HttpResponse:
+def _refresh_or_redirect(request: SignedInRequest) -> HttpResponse:
     """Make htmx refresh the live parts of the page, or redirect a browser without it to the list."""
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Trigger": "changed"})

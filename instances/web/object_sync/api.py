@@ -11,18 +11,18 @@ from rest_framework.views import APIView
 
 from accounts.constants import STORAGE_SCOPES
 from accounts.models import User
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from instances.core.selectors import instance_of
 from instances.object_sync.disk_syncs import sync_disk
 from instances.object_sync.schedules import add_schedule, remove_schedule
-from instances.retention.archive import remove_place, set_archive, set_archive_default
+from instances.retention.archive import remove_archive_connection, set_archive, set_archive_default
 from instances.retention.selectors import archive_default
 from instances.web.object_sync import serializers
-from instances.web.object_sync.request_parsing import connection_id_of, order_of_schedule, wish_of
+from instances.web.object_sync.request_parsing import parse_connection_id, parse_schedule, parse_sync_request
 from instances.web.object_sync.serializers import (
     CONNECTION_PREFIX,
     SCHEDULE_PREFIX,
@@ -35,7 +35,7 @@ from instances.web.object_sync.serializers import (
 )
 from instances.web.responses import instance_id_of
 from instances.web.volumes.resources import VOLUME_PREFIX
-from storage.object_sync.connections import change_login, retry_connection, save_connection, try_connection
+from storage.object_sync.connections import change_login, check_connection, check_connection_with_key, save_connection
 from storage.object_sync.selectors import connection_of, connections_of, schedules_of, sync_of, syncs_of
 from storage.object_sync.syncs import cancel_sync, sync_volume
 from storage.volumes.selectors import volume_of
@@ -51,7 +51,7 @@ class ConnectionsView(GenericAPIView[Any]):
     ordering: ClassVar = ("name",)
 
     def get_queryset(self) -> QuerySet[Any]:
-        return connections_of(asker(self.request).pk)
+        return connections_of(current_user(self.request).pk)
 
     @extend_schema(operation_id="connections_list", responses=list_of(serializers.ConnectionOut))
     def get(self, request: Request) -> Response:
@@ -65,10 +65,12 @@ class ConnectionsView(GenericAPIView[Any]):
     )
     def post(self, request: Request) -> Response:
         """Save a connection, after checking that its key can list the folder."""
-        wanted, owner = checked(serializers.ConnectionIn, request.data), asker(request)
+        wanted, owner = validated(serializers.ConnectionIn, request.data), current_user(request)
         name = wanted.pop("name")
-        tried = try_connection(**wanted)
-        return reply_once(request, lambda: (201, connection_resource(save_connection(owner=owner, name=name, tried=tried))))
+        tried = check_connection(**wanted)
+        return idempotent_response(
+            request, lambda: (201, connection_resource(save_connection(owner=owner, name=name, tried=tried)))
+        )
 
 
 class ConnectionView(APIView):
@@ -79,15 +81,17 @@ class ConnectionView(APIView):
     @extend_schema(operation_id="connections_retrieve", responses=schema_of(serializers.ConnectionOut))
     def get(self, request: Request, connection_id: str) -> Response:
         row_id = parse_public_id(CONNECTION_PREFIX, connection_id)
-        return Response(connection_resource(connection_of(asker(request).pk, row_id)))
+        return Response(connection_resource(connection_of(current_user(request).pk, row_id)))
 
     @extend_schema(
         operation_id="connections_login", request=serializers.ConnectionLogin, responses=schema_of(serializers.ConnectionOut)
     )
     def put(self, request: Request, connection_id: str) -> Response:
         """Replace the access key of a connection, after checking the new one."""
-        owner, row_id = asker(request), parse_public_id(CONNECTION_PREFIX, connection_id)
-        tried = retry_connection(owner=owner, connection_id=row_id, **checked(serializers.ConnectionLogin, request.data))
+        owner, row_id = current_user(request), parse_public_id(CONNECTION_PREFIX, connection_id)
+        tried = check_connection_with_key(
+            owner=owner, connection_id=row_id, **validated(serializers.ConnectionLogin, request.data)
+        )
         return Response(connection_resource(change_login(owner=owner, connection_id=row_id, tried=tried)))
 
     @extend_schema(operation_id="connections_remove", responses={204: None})
@@ -96,7 +100,9 @@ class ConnectionView(APIView):
 
         Running syncs go on.
         """
-        remove_place(owner=asker(request), connection_id=parse_public_id(CONNECTION_PREFIX, connection_id))
+        remove_archive_connection(
+            owner=current_user(request), connection_id=parse_public_id(CONNECTION_PREFIX, connection_id)
+        )
         return Response(status=204)
 
 
@@ -107,7 +113,7 @@ class SyncsView(GenericAPIView[Any]):
     serializer_class = schema_of(serializers.SyncOut)
 
     def get_queryset(self) -> QuerySet[Any]:
-        return syncs_of(asker(self.request).pk)
+        return syncs_of(current_user(self.request).pk)
 
     @extend_schema(operation_id="syncs_list", responses=list_of(serializers.SyncOut))
     def get(self, request: Request) -> Response:
@@ -122,7 +128,7 @@ class SyncView(APIView):
 
     @extend_schema(operation_id="syncs_retrieve", responses=schema_of(serializers.SyncOut))
     def get(self, request: Request, sync_id: str) -> Response:
-        return Response(sync_resource(sync_of(asker(request).pk, parse_public_id(SYNC_PREFIX, sync_id))))
+        return Response(sync_resource(sync_of(current_user(request).pk, parse_public_id(SYNC_PREFIX, sync_id))))
 
 
 class SyncCancelView(APIView):
@@ -135,12 +141,12 @@ class SyncCancelView(APIView):
 
     @extend_schema(operation_id="syncs_cancel", request=None, responses={202: schema_of(serializers.SyncOut)})
     def post(self, request: Request, sync_id: str) -> Response:
-        owner, row_id = asker(request), parse_public_id(SYNC_PREFIX, sync_id)
+        owner, row_id = current_user(request), parse_public_id(SYNC_PREFIX, sync_id)
 
         def cancel() -> tuple[int, serializers.SyncOut]:
             return 202, sync_resource(sync_of(owner.pk, cancel_sync(owner=owner, sync_id=row_id).pk))
 
-        return reply_once(request, cancel)
+        return idempotent_response(request, cancel)
 
 
 class VolumeSyncsView(GenericAPIView[Any]):
@@ -151,8 +157,8 @@ class VolumeSyncsView(GenericAPIView[Any]):
 
     @extend_schema(operation_id="volumes_syncs_list", responses=list_of(serializers.SyncOut))
     def get(self, request: Request, volume_id: str) -> Response:
-        volume = volume_of(asker(request).pk, parse_public_id(VOLUME_PREFIX, volume_id))
-        page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, volume.pk)))
+        volume = volume_of(current_user(request).pk, parse_public_id(VOLUME_PREFIX, volume_id))
+        page = cast("list[Any]", self.paginate_queryset(syncs_of(current_user(request).pk, volume.pk)))
         return self.get_paginated_response([sync_resource(row) for row in page])
 
     @extend_schema(
@@ -160,9 +166,9 @@ class VolumeSyncsView(GenericAPIView[Any]):
     )
     def post(self, request: Request, volume_id: str) -> Response:
         """Copy a volume, or a folder of it, to or from object storage."""
-        owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
-        order = _order(checked(serializers.SyncIn, request.data))
-        return reply_once(request, lambda: _begun(owner, sync_volume(owner=owner, volume_id=row_id, **order)))
+        owner, row_id = current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        order = _order(validated(serializers.SyncIn, request.data))
+        return idempotent_response(request, lambda: _started(owner, sync_volume(owner=owner, volume_id=row_id, **order)))
 
 
 class InstanceSyncsView(GenericAPIView[Any]):
@@ -173,8 +179,8 @@ class InstanceSyncsView(GenericAPIView[Any]):
 
     @extend_schema(operation_id="instances_syncs_list", responses=list_of(serializers.SyncOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        instance = instance_of(asker(request), instance_id_of(instance_id))
-        page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, instance.pk)))
+        instance = instance_of(current_user(request), instance_id_of(instance_id))
+        page = cast("list[Any]", self.paginate_queryset(syncs_of(current_user(request).pk, instance.pk)))
         return self.get_paginated_response([sync_resource(row) for row in page])
 
     @extend_schema(
@@ -185,9 +191,9 @@ class InstanceSyncsView(GenericAPIView[Any]):
 
         The instance may run or be stopped.
         """
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        order = _order(checked(serializers.SyncIn, request.data))
-        return reply_once(request, lambda: _begun(renter, sync_disk(renter=renter, instance_id=row_id, **order)))
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        order = _order(validated(serializers.SyncIn, request.data))
+        return idempotent_response(request, lambda: _started(renter, sync_disk(renter=renter, instance_id=row_id, **order)))
 
 
 class SyncSchedulesView(GenericAPIView[Any]):
@@ -198,7 +204,7 @@ class SyncSchedulesView(GenericAPIView[Any]):
     ordering: ClassVar = ("next_at",)
 
     def get_queryset(self) -> QuerySet[Any]:
-        return schedules_of(asker(self.request).pk)
+        return schedules_of(current_user(self.request).pk)
 
     @extend_schema(operation_id="sync_schedules_list", responses=list_of(serializers.SyncScheduleOut))
     def get(self, request: Request) -> Response:
@@ -211,8 +217,8 @@ class SyncSchedulesView(GenericAPIView[Any]):
         responses={201: schema_of(serializers.SyncScheduleOut)},
     )
     def post(self, request: Request) -> Response:
-        owner, order = asker(request), order_of_schedule(checked(serializers.SyncScheduleIn, request.data))
-        return reply_once(request, lambda: (201, schedule_resource(add_schedule(owner=owner, **order))))
+        owner, order = current_user(request), parse_schedule(validated(serializers.SyncScheduleIn, request.data))
+        return idempotent_response(request, lambda: (201, schedule_resource(add_schedule(owner=owner, **order))))
 
 
 class SyncScheduleView(APIView):
@@ -226,7 +232,7 @@ class SyncScheduleView(APIView):
 
         Syncs that it has started go on.
         """
-        remove_schedule(owner=asker(request), schedule_id=parse_public_id(SCHEDULE_PREFIX, schedule_id))
+        remove_schedule(owner=current_user(request), schedule_id=parse_public_id(SCHEDULE_PREFIX, schedule_id))
         return Response(status=204)
 
 
@@ -237,14 +243,14 @@ class InstanceArchiveView(APIView):
 
     @extend_schema(operation_id="instances_archive", responses=schema_of(serializers.ArchiveOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(archive_resource(instance_of(asker(request), instance_id_of(instance_id))))
+        return Response(archive_resource(instance_of(current_user(request), instance_id_of(instance_id))))
 
     @extend_schema(
         operation_id="instances_archive_set", request=serializers.ArchiveIn, responses=schema_of(serializers.ArchiveOut)
     )
     def put(self, request: Request, instance_id: str) -> Response:
-        renter, wanted = asker(request), checked(serializers.ArchiveIn, request.data)
-        chosen = connection_id_of(wanted.get("connection"), needed=wanted["archive"] == "on")
+        renter, wanted = current_user(request), validated(serializers.ArchiveIn, request.data)
+        chosen = parse_connection_id(wanted.get("connection"), needed=wanted["archive"] == "on")
         row_id = instance_id_of(instance_id)
         set_archive(renter=renter, instance_id=row_id, choice=wanted["archive"], connection_id=chosen)
         return Response(archive_resource(instance_of(renter, row_id)))
@@ -257,7 +263,7 @@ class ArchiveDefaultView(APIView):
 
     @extend_schema(operation_id="archive_default", responses=schema_of(serializers.ArchiveDefaultOut))
     def get(self, request: Request) -> Response:
-        return Response(archive_default_resource(archive_default(asker(request).pk)))
+        return Response(archive_default_resource(archive_default(current_user(request).pk)))
 
     @extend_schema(
         operation_id="archive_default_set",
@@ -266,14 +272,14 @@ class ArchiveDefaultView(APIView):
     )
     def put(self, request: Request) -> Response:
         """Set where data disks are archived unless an instance says otherwise."""
-        renter, wanted = asker(request), checked(serializers.ArchiveDefaultIn, request.data)
-        set_archive_default(renter=renter, connection_id=connection_id_of(wanted["connection"]))
+        renter, wanted = current_user(request), validated(serializers.ArchiveDefaultIn, request.data)
+        set_archive_default(renter=renter, connection_id=parse_connection_id(wanted["connection"]))
         return Response(archive_default_resource(archive_default(renter.pk)))
 
 
 def _order(wanted: dict[str, Any]) -> dict[str, Any]:
-    return {"connection_id": connection_id_of(wanted["connection"], needed=True), "wish": wish_of(wanted)}
+    return {"connection_id": parse_connection_id(wanted["connection"], needed=True), "wish": parse_sync_request(wanted)}
 
 
-def _begun(owner: User, begun: Any) -> tuple[int, serializers.SyncOut]:
+def _started(owner: User, begun: Any) -> tuple[int, serializers.SyncOut]:
     return 202, sync_resource(sync_of(owner.pk, begun.pk))

@@ -6,11 +6,11 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.http.fields import NameField
-from instances.object_sync.schedules import HOURS_MAX, Rhythm
+from instances.object_sync.schedules import HOURS_MAX, SyncRecurrence
 from instances.schedules.recurrence import is_zone
-from instances.web.object_sync.request_parsing import connection_id_of, subject_of
+from instances.web.object_sync.request_parsing import parse_connection_id, parse_disk
 from instances.web.schedules.forms import DAY_WORDS
-from storage.object_sync.syncs import Wish
+from storage.object_sync.syncs import SyncRequest
 
 _PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
 _DAYS = [(str(number), word) for number, word in enumerate(DAY_WORDS)]
@@ -62,7 +62,7 @@ class ConnectionForm(LoginForm):
 
     @property
     def order(self) -> dict[str, str]:
-        """Return the arguments of `try_connection`."""
+        """Return the arguments of `check_connection`."""
         given = dict(self.cleaned_data)
         del given["name"]
         return {"prefix": given.pop("root_folder"), **given}
@@ -134,23 +134,23 @@ class SyncForm(forms.Form):
 
     @property
     def order(self) -> dict[str, Any]:
-        """Return the arguments of `begin_or_schedule` besides the recurrence."""
+        """Return the arguments of `start_or_schedule` besides the recurrence."""
         given = self.cleaned_data
         which = "volume" if given["source"].startswith("vol_") else "instance"
-        kind, subject_id = subject_of({which: given["source"]})
+        kind, subject_id = parse_disk({which: given["source"]})
         return {
             "subject_kind": kind,
             "subject_id": subject_id,
-            "connection_id": connection_id_of(given["connection"], needed=True),
-            "wish": Wish(given["direction"], given["path"], given["folder"], given["delete_extra"]),
+            "connection_id": parse_connection_id(given["connection"], needed=True),
+            "wish": SyncRequest(given["direction"], given["path"], given["folder"], given["delete_extra"]),
         }
 
     @property
-    def rhythm(self) -> Rhythm | None:
+    def rhythm(self) -> SyncRecurrence | None:
         """Return the recurrence, or None for a sync that starts now."""
         given = self.cleaned_data
         if given["repeat"] == "hours":
-            return Rhythm(given["every_hours"])
+            return SyncRecurrence(given["every_hours"])
         if given["repeat"] == "days":
-            return Rhythm(None, tuple(int(day) for day in given["days"]), given["at"], given["time_zone"])
+            return SyncRecurrence(None, tuple(int(day) for day in given["days"]), given["at"], given["time_zone"])
         return None

@@ -5,18 +5,18 @@ from uuid import UUID
 
 from common.errors import wrong_field
 from common.ids import parse_public_id
-from instances.object_sync.schedules import Rhythm
+from instances.object_sync.schedules import SyncRecurrence
 from instances.schedules.recurrence import DAYS
 from instances.web.responses import instance_id_of
-from storage.object_sync.syncs import Wish
+from storage.object_sync.syncs import SyncRequest
 from storage.states import SnapshotSource
 
 
-def wish_of(wanted: dict[str, Any]) -> Wish:
-    return Wish(wanted["direction"], wanted["path"], wanted["folder"], wanted["delete_extra"])
+def parse_sync_request(wanted: dict[str, Any]) -> SyncRequest:
+    return SyncRequest(wanted["direction"], wanted["path"], wanted["folder"], wanted["delete_extra"])
 
 
-def connection_id_of(text: str | None, *, needed: bool = False) -> UUID | None:
+def parse_connection_id(text: str | None, *, needed: bool = False) -> UUID | None:
     """Parse the id of a connection.
 
     Raises NotFound, or InvalidInput where one is `needed` and missing.
@@ -28,7 +28,7 @@ def connection_id_of(text: str | None, *, needed: bool = False) -> UUID | None:
     return parse_public_id("conn", text)
 
 
-def subject_of(wanted: dict[str, Any]) -> tuple[str, UUID]:
+def parse_disk(wanted: dict[str, Any]) -> tuple[str, UUID]:
     """Parse the disk, either a `volume` or an `instance`.
 
     Raises InvalidInput or NotFound.
@@ -41,13 +41,13 @@ def subject_of(wanted: dict[str, Any]) -> tuple[str, UUID]:
     return SnapshotSource.DISK, instance_id_of(str(instance))
 
 
-def order_of_schedule(wanted: dict[str, Any]) -> dict[str, Any]:
-    kind, subject_id = subject_of(wanted)
+def parse_schedule(wanted: dict[str, Any]) -> dict[str, Any]:
+    kind, subject_id = parse_disk(wanted)
     days = tuple(DAYS.index(day) for day in wanted.get("days") or ())
     return {
         "subject_kind": kind,
         "subject_id": subject_id,
-        "connection_id": connection_id_of(wanted["connection"], needed=True),
-        "wish": wish_of(wanted),
-        "rhythm": Rhythm(wanted.get("every_hours"), days, wanted.get("at"), wanted["time_zone"]),
+        "connection_id": parse_connection_id(wanted["connection"], needed=True),
+        "wish": parse_sync_request(wanted),
+        "rhythm": SyncRecurrence(wanted.get("every_hours"), days, wanted.get("at"), wanted["time_zone"]),
     }

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from accounts.models import User
 from billing.pricing.estimates import HOURLY, SPOT, TIERED, Plan
-from common.http.fields import read_whole
+from common.http.fields import parse_whole_number
 from common.ids import public_id
 from common.money import format_money
 from instances.orders.image_compatibility import image_fits
@@ -41,10 +41,10 @@ class OtherMode:
     note: str | Promise = ""
 
 
-def first_wishes(params: QueryDict) -> dict[str, Any]:
+def first_choices(params: QueryDict) -> dict[str, Any]:
     """Return the first choices from the page's address, as rows of the market link to it."""
     found = {name: params.get(name, "") for name in ("gpu_count", "data_disk_gb")}
-    numbers = {name: text for name, text in found.items() if read_whole(text, most=DATA_DISK_GB_MAX) is not None}
+    numbers = {name: text for name, text in found.items() if parse_whole_number(text, most=DATA_DISK_GB_MAX) is not None}
     words = {name: str(params[name]) for name in _WORDS if params.get(name)}
     volumes = {"volume_ids": [params[MOUNTABLE]]} if params.get(MOUNTABLE) else {}
     return numbers | words | volumes

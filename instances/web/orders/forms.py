@@ -9,12 +9,12 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from billing.pricing.estimates import RESERVED
-from common.http.fields import NameField, read_whole
+from common.http.fields import NameField, parse_whole_number
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 from instances.pricing.price_fields import ModeFields
 from instances.states import WatchAction
-from instances.wait_list.entries import Order
+from instances.wait_list.entries import EntryOrder
 from instances.web.volumes.forms import MountFields
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.pricing.cpu_ram_share import usual_counts
@@ -60,7 +60,7 @@ class RentForm(MountFields, ModeFields):
     def _disks(self, offer: "OfferView") -> list[int]:
         """Return the usual sizes that fit on the host, and the one that was requested."""
         text = str(self.data.get("data_disk_gb", "") or self.initial.get("data_disk_gb", ""))
-        asked = read_whole(text, most=DATA_DISK_GB_MAX)
+        asked = parse_whole_number(text, most=DATA_DISK_GB_MAX)
         sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
         return sorted(sizes if asked is None else {*sizes, asked})
 
@@ -81,7 +81,7 @@ class RentForm(MountFields, ModeFields):
     def wishes(self) -> dict[str, Any]:
         """Return the arguments of a quote."""
         wishes = {name: self.cleaned_data[name] for name in ("gpu_count", "image", "data_disk_gb", "hours")}
-        modes = self.mode_wishes
+        modes = self.mode_options
         if modes["billing_mode"] == RESERVED:
             wishes["hours"] = None  # the whole term
         return wishes | modes
@@ -127,14 +127,14 @@ class WatchForm(forms.Form):
 
     @property
     def place(self) -> dict[str, Any]:
-        """Return the arguments of `create_watch`, or raise InvalidInput for a malformed price."""
+        """Return the arguments of `create_entry`, or raise InvalidInput for a malformed price."""
         given = self.cleaned_data
         rents = given["action"] == WatchAction.RENT
         return {
             "line": given["q"],
             "action": given["action"],
             "lifetime": timedelta(hours=given["hours"]),
-            "order": Order(
+            "order": EntryOrder(
                 image=given["image"] if rents else "",
                 max_price_micros=parse_money(given["max_price"]) if given["max_price"] else None,
                 data_disk_gb=given["data_disk_gb"] if rents else None,

@@ -14,7 +14,7 @@ _OF_A_CHANGE = ("billing_mode", "term", "payment", "hours")
 _SAME_NAMES = ("image", "gpu_count", "billing_mode", "data_disk_gb", "term", "payment", "signature")
 
 
-def read_wishes(wanted: dict[str, Any]) -> dict[str, Any]:
+def parse_quote_request(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `create_quote` from a validated `QuoteIn`; null is the same as left out."""
     wishes = {name: value for name, value in wanted.items() if value is not None}
     if "offer" not in wishes:
@@ -25,7 +25,7 @@ def read_wishes(wanted: dict[str, Any]) -> dict[str, Any]:
     return wishes
 
 
-def read_change(wanted: dict[str, Any]) -> dict[str, Any]:
+def parse_change_request(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `quote_change` from a validated `QuoteIn` with an instance.
 
     Fields that the instance itself determines are ignored.
@@ -34,7 +34,7 @@ def read_change(wanted: dict[str, Any]) -> dict[str, Any]:
     return {"instance_id": parse_public_id(INSTANCE_PREFIX, wanted["instance"]), **wishes}
 
 
-def read_expected(wanted: dict[str, Any]) -> Expected:
+def parse_expected(wanted: dict[str, Any]) -> Expected:
     """Return what the quote must say, from a validated `InstanceIn`."""
     offer, most = wanted.get("offer"), wanted.get("max_total")
     return Expected(
@@ -44,7 +44,7 @@ def read_expected(wanted: dict[str, Any]) -> Expected:
     )
 
 
-def read_choices(wanted: dict[str, Any]) -> dict[str, Any]:
+def parse_choices(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return what the renter chooses beside the quote, from a validated `InstanceIn`."""
     keys = wanted.get("ssh_key_ids")
     return {
@@ -61,11 +61,11 @@ def read_volume_ids(texts: list[str] | None) -> list[UUID] | None:
     return None if texts is None else [parse_public_id(VOLUME_PREFIX, text) for text in texts]
 
 
-def read_order(wanted: dict[str, Any]) -> dict[str, Any]:
+def parse_order(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a conversion or extension from a validated `ConvertIn` or `ExtendIn`."""
     quote_id = wanted.get("quote_id")
     return {
         "quote_id": None if quote_id is None else parse_public_id(QUOTE_PREFIX, quote_id),
         "auto_renew": wanted["auto_renew"],
-        "expected": read_expected(wanted),
+        "expected": parse_expected(wanted),
     }

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from billing.pricing.estimates import HOURLY, MODES, NO_UPFRONT, UPFRONT
 from common.http.resource_schemas import schema_of
-from common.http.views import PublicView, checked
+from common.http.views import PublicView, validated
 from common.money import is_plain_decimal
 from instances.constants import (
     ESTIMATE_GPUS_MAX,
@@ -24,7 +24,7 @@ from instances.constants import (
     ESTIMATE_STORAGE_MAX,
     ESTIMATE_TIERS_MAX,
 )
-from instances.pricing.examples import Asked, EstimateOut, TierIn, answer
+from instances.pricing.examples import EstimateOut, EstimateRequest, TierIn, estimate_response
 from marketplace.pricing.prices import TERM_HOURS
 
 _PERCENT = 100
@@ -113,6 +113,6 @@ class EstimatesView(PublicView):
 
     @extend_schema(operation_id="estimates_create", request=EstimateIn, responses=schema_of(EstimateOut))
     def post(self, request: Request) -> Response:
-        wanted = checked(EstimateIn, request.data)
+        wanted = validated(EstimateIn, request.data)
         tiers = tuple(TierIn(**step) for step in wanted.pop("tiers", ()))
-        return Response(answer(Asked(**wanted, tiers=tiers)))
+        return Response(estimate_response(EstimateRequest(**wanted, tiers=tiers)))

@@ -36,7 +36,7 @@ from instances.pricing.price_plans import disk_line, offer_plans, plain_number, 
 from instances.web.pricing.forms import CalculatorForm
 from marketplace.leasing.offer_selectors import OfferView, offer_view
 from marketplace.pricing.prices import TERM_HOURS
-from marketplace.pricing.svg_charts import Axis, Tick, across, line_of, round_values, up
+from marketplace.pricing.svg_charts import Axis, Tick, across, height_of, line_of, round_values
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
 from marketplace.search.selectors import search_offers
@@ -277,13 +277,13 @@ def _chart(plans: Mapping[str, Plan], work: Work, found: list[Crossing]) -> Char
         points = line_of(x, y, [(hours, cost_at(plan, hours) * factor) for hours in at])
         lines.append(ChartLine(str(MODE_WORDS[mode]), points, MODES.index(mode) + 1))
     meets = [
-        (across(x, each.hours), up(y, cost_at(plans[each.cheaper], each.hours) * factor))
+        (across(x, each.hours), height_of(y, cost_at(plans[each.cheaper], each.hours) * factor))
         for each in found
         if each.hours < x.high
     ]
     return Chart(
         lines=lines,
-        prices=[Tick(up(y, value), int(value)) for value in round_values(y)],
+        prices=[Tick(height_of(y, value), int(value)) for value in round_values(y)],
         hours=[(across(x, value), plain_number(value)) for value in round_values(x, 5) if value < x.high * Fraction(19, 20)],
         chosen=across(x, work.hours),
         dots=meets,

@@ -7,13 +7,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.money import parse_money
 from instances.retention.data_retention import keep_data
 from instances.web.resources import InstanceOut
-from instances.web.responses import instance_id_of, reply_with_instance, shown
+from instances.web.responses import idempotent_instance_response, instance_id_of, instance_response
 from instances.web.schedules import serializers
 
 
@@ -24,8 +24,10 @@ class KeepView(APIView):
 
     @extend_schema(operation_id="instances_keep", request=serializers.KeepIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        wanted = checked(serializers.KeepIn, request.data)
+        wanted = validated(serializers.KeepIn, request.data)
         most = wanted.pop("max_fee", None)
-        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
         limit = None if most is None else parse_money(most)
-        return reply_with_instance(request, lambda: (202, shown(keep_data(**who, **wanted, max_fee_micros=limit))))
+        return idempotent_instance_response(
+            request, lambda: (202, instance_response(keep_data(**who, **wanted, max_fee_micros=limit)))
+        )

@@ -21,7 +21,7 @@ from instances.schedules.recurrence import DAYS, Occurrence
 from instances.schedules.timers import next_occurrence
 from instances.states import InstanceState
 from instances.web.schedules.forms import DAY_WORDS, ScheduleForm
-from marketplace.spot_market.selectors import Place
+from marketplace.spot_market.selectors import QueuePosition
 from marketplace.spot_market.services import view_spot_market
 
 SCHEDULE_WORDS: Final[Mapping[str, str | Promise]] = {
@@ -52,7 +52,7 @@ class WeekRow:
 
 
 @dataclass(frozen=True)
-class Timers:
+class ScheduleSummary:
     """Schedule of an instance for its page; `until` is when its place in the queue ends."""
 
     coming: Occurrence | None
@@ -66,12 +66,12 @@ class Timers:
         return bool(self.week)
 
 
-def timers_of(instance: Instance, place: Place | None, now: datetime) -> Timers:
+def schedule_summary(instance: Instance, place: QueuePosition | None, now: datetime) -> ScheduleSummary:
     week = [
         WeekRow(row["action"], [DAY_WORDS[day] for day in row["days"]], row["time"], row["days"] == _EVERY_DAY)
         for row in instance.weekly
     ]
-    return Timers(
+    return ScheduleSummary(
         coming=next_occurrence(instance, now),
         week=week,
         idle_stops_at=idle_stop_times([instance]).get(instance.pk),

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from instances.constants import IDLE_MINUTES, KEEP_DAYS, WEEKLY_AT_MOST
 from instances.models import Instance
 from instances.schedules.recurrence import Entry, is_zone
-from instances.schedules.settings import IdleRule, Week, Wishes
+from instances.schedules.settings import IdleRule, SettingsChange, Week
 
 DAY_WORDS: Final = (_("Mon"), _("Tue"), _("Wed"), _("Thu"), _("Fri"), _("Sat"), _("Sun"))
 _DAYS: Final = [(str(number), word) for number, word in enumerate(DAY_WORDS)]
@@ -100,10 +100,10 @@ class ScheduleForm(forms.Form):
             return None
 
     @property
-    def wishes(self) -> Wishes:
+    def wishes(self) -> SettingsChange:
         given = self.cleaned_data
         entries = [entry for number in range(self.row_count) if (entry := self._entry(number)) is not None]
-        return Wishes(
+        return SettingsChange(
             {
                 "stop_at": given["stop_at"],
                 "release_at": given["release_at"],

@@ -12,9 +12,9 @@ from instances.constants import IDLE_MINUTES, KEEP_DAYS_MAX, LINE_LONGEST, WEEKL
 from instances.models import Instance
 from instances.retention.data_retention import daily_micros, kept_gb
 from instances.schedules.recurrence import ACTIONS, DAYS, Entry
-from instances.schedules.settings import IdleRule, Week, Wishes
+from instances.schedules.settings import IdleRule, SettingsChange, Week
 from instances.schedules.timers import next_occurrence
-from marketplace.spot_market.selectors import Place
+from marketplace.spot_market.selectors import QueuePosition
 
 Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
 _TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
@@ -120,7 +120,7 @@ def idle_stop_resource(instance: Instance) -> dict[str, Any] | None:
     return {"below_pct": instance.idle_below_pct, "minutes": instance.idle_minutes}
 
 
-def queue_place_resource(place: Place | None) -> PlaceInLine | None:
+def queue_place_resource(place: QueuePosition | None) -> PlaceInLine | None:
     if place is None:
         return None
     return PlaceInLine(position=place.number, of=place.of, since=place.since, until=place.since + LINE_LONGEST)
@@ -138,7 +138,7 @@ def retention_resource(instance: Instance) -> Retention | None:
     )
 
 
-def read_settings(patch: dict[str, Any]) -> Wishes:
+def parse_settings(patch: dict[str, Any]) -> SettingsChange:
     """Return the settings to change, from a validated request."""
     changes: dict[str, Any] = {name: patch[name] for name in ("name", "locked") if name in patch}
     schedule = patch.get("schedule") or {}
@@ -149,7 +149,7 @@ def read_settings(patch: dict[str, Any]) -> Wishes:
     if "idle_stop" in patch:
         rule = patch["idle_stop"]
         changes["idle"] = rule and IdleRule(**rule)
-    return Wishes(changes)
+    return SettingsChange(changes)
 
 
 def _entry(row: dict[str, Any]) -> Entry:

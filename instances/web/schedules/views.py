@@ -4,14 +4,14 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.retention.data_retention import keep_data
 from instances.schedules.settings import change_settings
-from instances.web.responses import gone_to
+from instances.web.responses import redirect_to
 from instances.web.schedules.context import keep_context, schedule_context
 from instances.web.schedules.forms import KeepForm
 
@@ -19,7 +19,7 @@ _SCHEDULE = {"page": "instances/schedule.html", "part": "instances/_schedule_for
 _KEEP = {"page": "instances/keep.html", "part": "instances/_keep_form.html"}
 
 
-@signed_in
+@login_required_page
 def instance_schedule(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """Show the schedule form, or save what was posted.
 
@@ -33,13 +33,13 @@ def instance_schedule(request: SignedInRequest, instance_id: str) -> HttpRespons
         if bound is not None and form.is_valid():
             change_settings(renter=request.user, instance_id=key, wishes=form.wishes)
             messages.success(request, _("Saved. The schedule is active."))
-            return gone_to(request, "instance", instance_id)
+            return redirect_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error
     return render(request, **_SCHEDULE, context=context)
 
 
-@signed_in
+@login_required_page
 def instance_keep(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """Show what keeping the data costs, or keep it as posted."""
     key = parse_public_id("inst", instance_id)
@@ -50,7 +50,7 @@ def instance_keep(request: SignedInRequest, instance_id: str) -> HttpResponse:
             wish = {"days": form.cleaned_data["days"], "max_fee_micros": parse_money(form.cleaned_data["max_fee"])}
             keep_data(renter=request.user, instance_id=key, **wish)
             messages.success(request, _("Data retention extended"))
-            return gone_to(request, "instance", instance_id)
+            return redirect_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error
     return render(request, **_KEEP, context=context)

@@ -7,14 +7,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.money import parse_money
 from instances.spot.bid_changes import change_bid, withdraw_bid
 from instances.web.metering import serializers
 from instances.web.resources import InstanceOut
-from instances.web.responses import instance_id_of, may_connect, reply_with_instance, shown
+from instances.web.responses import idempotent_instance_response, instance_id_of, instance_response, may_connect
 
 
 class BidView(APIView):
@@ -28,10 +28,10 @@ class BidView(APIView):
 
         A notice is withdrawn when the new maximum wins in time.
         """
-        most = parse_money(checked(serializers.BidIn, request.data)["max_price"])
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_with_instance(
-            request, lambda: (200, shown(change_bid(renter=renter, instance_id=row_id, max_price_micros=most)))
+        most = parse_money(validated(serializers.BidIn, request.data)["max_price"])
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        return idempotent_instance_response(
+            request, lambda: (200, instance_response(change_bid(renter=renter, instance_id=row_id, max_price_micros=most)))
         )
 
     @extend_schema(operation_id="instances_bid_withdraw", responses={200: schema_of(InstanceOut)})
@@ -40,5 +40,5 @@ class BidView(APIView):
 
         Repeating it changes nothing.
         """
-        withdrawn = withdraw_bid(renter=asker(request), instance_id=instance_id_of(instance_id))
-        return Response(shown(withdrawn, opens=may_connect(request)))
+        withdrawn = withdraw_bid(renter=current_user(request), instance_id=instance_id_of(instance_id))
+        return Response(instance_response(withdrawn, opens=may_connect(request)))

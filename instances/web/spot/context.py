@@ -13,7 +13,7 @@ from common.http.fields import PlainDecimalField
 from common.money import format_money, parse_money
 from instances.core.selectors import bids_of, instance_of
 from instances.models import Instance
-from instances.spot.bid_forecast import outlook
+from instances.spot.bid_forecast import forecast_bid
 from marketplace.constants import MAX_GPUS_PER_HOST, PRICE_MICROS_MAX
 from marketplace.spot_market.selectors import spot_lately
 from marketplace.web.spot_market.charts import spot_chart
@@ -39,19 +39,19 @@ class BidForm(forms.Form):
         return parse_money(f"{self.cleaned_data['max_price']:f}")
 
 
-class OutlookForm(BidForm):
+class BidForecastForm(BidForm):
     """A bid to be forecast; unreadable values are ignored."""
 
     gpu_count = forms.IntegerField(min_value=1, max_value=MAX_GPUS_PER_HOST, required=False)
 
 
-def outlook_context(offer_id: UUID, params: Mapping[str, Any], own: Instance | None = None) -> dict[str, Any]:
+def bid_forecast_context(offer_id: UUID, params: Mapping[str, Any], own: Instance | None = None) -> dict[str, Any]:
     """Return the context of the market and of the bid in `params`, or raise NotFound."""
-    form = OutlookForm(params)
+    form = BidForecastForm(params)
     context: dict[str, Any] = {"lately": spot_lately(offer_id)}
     if form.is_valid() and form.max_micros <= PRICE_MICROS_MAX:
         count = own.gpu_count if own else form.cleaned_data["gpu_count"] or 1
-        found = outlook(offer_id, gpu_count=count, max_micros=form.max_micros, own=own.pk if own else None)
+        found = forecast_bid(offer_id, gpu_count=count, max_micros=form.max_micros, own=own.pk if own else None)
         context |= {"outlook": found, "chance": CHANCES[found.chance]}
     return context
 
@@ -70,5 +70,5 @@ def bid_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | Non
         "form": BidForm(params, initial=dict(typed)),
         "typed": typed.get("max_price", ""),
         "chart": spot_chart(offer.pk, floor_micros=offer.spot_floor_micros),
-        **outlook_context(offer.pk, typed, own=instance),
+        **bid_forecast_context(offer.pk, typed, own=instance),
     }

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
-from billing.statements.explanation import Use
+from accounts.web.permissions import current_user
+from billing.statements.explanation import ChargedPeriod
 from billing.web.ledger.seal_serializers import Micros, SealOut, SignedOut
 from common.ids import public_id
 from instances.statement_lines.selectors import LineEvidence, explain_with_reports
@@ -134,7 +134,7 @@ class LineOut(serializers.Serializer[Any]):
 
     @extend_schema_field(UseOut(allow_null=True))
     def get_use(self, found: LineEvidence) -> Any:
-        use: Use | None = found.line.use
+        use: ChargedPeriod | None = found.line.use
         return None if use is None else UseOut(use).data
 
 
@@ -145,4 +145,4 @@ class LineView(APIView):
 
     @extend_schema(operation_id="wallet_entries_retrieve", responses=LineOut)
     def get(self, request: Request, line_id: str) -> Response:
-        return Response(LineOut(explain_with_reports(owner_id=asker(request).pk, line_id=line_id)).data)
+        return Response(LineOut(explain_with_reports(owner_id=current_user(request).pk, line_id=line_id)).data)

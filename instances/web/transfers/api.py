@@ -8,18 +8,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.permissions import asker
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.core.selectors import instance_of
 from instances.models import Move
-from instances.transfers.completion import cancel_move
-from instances.transfers.selectors import moves_of
+from instances.transfers.completion import cancel_transfer
+from instances.transfers.selectors import transfers_of
 from instances.transfers.start import Destination, clone_instance, migrate_instance
 from instances.web.resources import OFFER_PREFIX, QUOTE_PREFIX, InstanceOut
-from instances.web.responses import instance_id_of, reply_with_instance, shown
+from instances.web.responses import idempotent_instance_response, instance_id_of, instance_response
 from instances.web.transfers import serializers
 from instances.web.transfers.serializers import move_resource
 
@@ -39,10 +39,10 @@ class CloneView(APIView):
         otherwise. It is `copying` until everything has arrived, and charged once it runs; the source can be started
         again after the copying.
         """
-        wanted = checked(serializers.CloneIn, request.data)
+        wanted = validated(serializers.CloneIn, request.data)
         order = {"to": _destination(wanted), "data_disk": wanted["data_disk"], "name": wanted["name"]}
-        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_with_instance(request, lambda: (201, shown(clone_instance(**who, **order))))
+        who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
+        return idempotent_instance_response(request, lambda: (201, instance_response(clone_instance(**who, **order))))
 
 
 class MigrateView(APIView):
@@ -57,9 +57,9 @@ class MigrateView(APIView):
         It starts on the new host when everything has arrived; until it has run there, the old host keeps its data
         unchanged.
         """
-        to = _destination(checked(serializers.MigrateIn, request.data))
-        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_with_instance(request, lambda: (202, shown(migrate_instance(**who, to=to))))
+        to = _destination(validated(serializers.MigrateIn, request.data))
+        who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
+        return idempotent_instance_response(request, lambda: (202, instance_response(migrate_instance(**who, to=to))))
 
 
 class CancelMoveView(APIView):
@@ -72,8 +72,10 @@ class CancelMoveView(APIView):
 
     @extend_schema(operation_id="instances_cancel_move", request=None, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_with_instance(request, lambda: (202, shown(cancel_move(renter=renter, instance_id=row_id))))
+        renter, row_id = current_user(request), instance_id_of(instance_id)
+        return idempotent_instance_response(
+            request, lambda: (202, instance_response(cancel_transfer(renter=renter, instance_id=row_id)))
+        )
 
 
 class MovesView(GenericAPIView[Move]):
@@ -85,8 +87,8 @@ class MovesView(GenericAPIView[Move]):
 
     @extend_schema(operation_id="instances_moves", responses=list_of(serializers.MoveOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        renter = asker(request)
-        moves = moves_of(renter, instance_of(renter, instance_id_of(instance_id)).pk)
+        renter = current_user(request)
+        moves = transfers_of(renter, instance_of(renter, instance_id_of(instance_id)).pk)
         page = cast("list[Move]", self.paginate_queryset(moves))
         return self.get_paginated_response([move_resource(move) for move in page])
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from instances.models import Instance, Move
 from instances.states import InstanceState, MoveState
-from instances.transfers.selectors import Progress, open_move, progress_of
+from instances.transfers.selectors import Progress, open_transfer, progress_of
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.selectors import offers_like, search_offers
 from storage.images.selectors import needs_of_image
@@ -12,7 +12,7 @@ from storage.images.selectors import needs_of_image
 SHOWN: Final = 40
 
 
-def places_for(instance: Instance, *, verb: str) -> list[dict[str, Any]]:
+def destinations_for(instance: Instance, *, verb: str) -> list[dict[str, Any]]:
     """Return offers with room for the instance.
 
     For a clone the present host comes first, then the same GPU model, then others, the cheapest first.
@@ -27,7 +27,7 @@ def places_for(instance: Instance, *, verb: str) -> list[dict[str, Any]]:
     return [row | {"same_host": row["host_id"] == instance.host_id} for row in [*own, *found[:SHOWN]]]
 
 
-class MoveRow:
+class TransferRow:
     """An open transfer as the instance's page shows it."""
 
     def __init__(self, move: Move) -> None:
@@ -43,9 +43,9 @@ class MoveRow:
         return self.move.source_id != self.move.target_id
 
 
-def move_under_way(instance: Instance) -> MoveRow | None:
+def open_transfer_row(instance: Instance) -> TransferRow | None:
     """Return the open transfer, or None without a query in states in which there is none."""
     if instance.state in (InstanceState.GONE, InstanceState.REQUESTED, InstanceState.WAITING):
         return None
-    found = open_move(instance.pk)
-    return MoveRow(found) if found is not None else None
+    found = open_transfer(instance.pk)
+    return TransferRow(found) if found is not None else None

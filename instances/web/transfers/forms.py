@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MIGRATE: Final = "migrate"
 
 
-class MoveForm(forms.Form):
+class TransferForm(forms.Form):
     """Offer and number of GPUs; for a clone also its name, and whether to copy the data disk."""
 
     offer = forms.CharField(label=_("Destination"))

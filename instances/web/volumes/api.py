@@ -16,12 +16,12 @@ from rest_framework.views import APIView
 
 from accounts.constants import STORAGE_SCOPES
 from accounts.models import User
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common import clock
 from common.errors import wrong_field
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from instances.core.selectors import instance_of
 from instances.volumes.attach import (
@@ -33,7 +33,7 @@ from instances.volumes.attach import (
     snapshot_disk,
 )
 from instances.web.resources import HOST_PREFIX
-from instances.web.responses import instance_id_of, require_entry_for
+from instances.web.responses import instance_id_of, require_connect_scope_for
 from instances.web.volumes import resources, serializers
 from instances.web.volumes.resources import (
     SNAPSHOT_PREFIX,
@@ -81,7 +81,7 @@ class VolumesView(GenericAPIView[Any]):
     serializer_class = schema_of(resources.VolumeOut)
 
     def get_queryset(self) -> QuerySet[Any]:
-        return volumes_of(asker(self.request).pk)
+        return volumes_of(current_user(self.request).pk)
 
     @extend_schema(operation_id="volumes_list", responses=list_of(resources.VolumeOut))
     def get(self, request: Request) -> Response:
@@ -92,14 +92,14 @@ class VolumesView(GenericAPIView[Any]):
         operation_id="volumes_create", request=serializers.VolumeIn, responses={201: schema_of(resources.VolumeOut)}
     )
     def post(self, request: Request) -> Response:
-        wanted, owner = checked(serializers.VolumeIn, request.data), asker(request)
+        wanted, owner = validated(serializers.VolumeIn, request.data), current_user(request)
         order: dict[str, Any] = {
             "name": wanted["name"],
             "size_gb": wanted.get("size_gb"),
             "host_id": _id_or_none(HOST_PREFIX, wanted.get("host")),
             "snapshot_id": _id_or_none(SNAPSHOT_PREFIX, wanted.get("snapshot")),
         }
-        return reply_once(request, lambda: (201, shown_volume(owner, create_volume(owner=owner, **order).pk)))
+        return idempotent_response(request, lambda: (201, shown_volume(owner, create_volume(owner=owner, **order).pk)))
 
 
 class VolumeView(APIView):
@@ -109,7 +109,7 @@ class VolumeView(APIView):
 
     @extend_schema(operation_id="volumes_retrieve", responses=schema_of(resources.VolumeOut))
     def get(self, request: Request, volume_id: str) -> Response:
-        return Response(shown_volume(asker(request), parse_public_id(VOLUME_PREFIX, volume_id)))
+        return Response(shown_volume(current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)))
 
     @extend_schema(operation_id="volumes_delete", responses={202: schema_of(resources.VolumeOut)})
     def delete(self, request: Request, volume_id: str) -> Response:
@@ -117,7 +117,7 @@ class VolumeView(APIView):
 
         Repeating it changes nothing.
         """
-        owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        owner, row_id = current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)
         delete_volume(owner=owner, volume_id=row_id)
         return Response(shown_volume(owner, row_id), status=202)
 
@@ -135,15 +135,15 @@ class VolumeAttachView(APIView):
 
         If the instance's image is not the market's own, this also needs the scope `instances:connect`.
         """
-        renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
-        instance_id = instance_id_of(checked(serializers.AttachIn, request.data)["instance"])
-        require_entry_for(request, instance_of(renter, instance_id).image)
+        renter, row_id = current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        instance_id = instance_id_of(validated(serializers.AttachIn, request.data)["instance"])
+        require_connect_scope_for(request, instance_of(renter, instance_id).image)
 
         def attach() -> tuple[int, Any]:
             attach_volume(renter=renter, volume_id=row_id, instance_id=instance_id)
             return 202, shown_volume(renter, row_id)
 
-        return reply_once(request, attach)
+        return idempotent_response(request, attach)
 
 
 class VolumeDetachView(APIView):
@@ -153,13 +153,13 @@ class VolumeDetachView(APIView):
 
     @extend_schema(operation_id="volumes_detach", request=None, responses={202: schema_of(resources.VolumeOut)})
     def post(self, request: Request, volume_id: str) -> Response:
-        renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        renter, row_id = current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)
 
         def detach() -> tuple[int, Any]:
             detach_volume(renter=renter, volume_id=row_id)
             return 202, shown_volume(renter, row_id)
 
-        return reply_once(request, detach)
+        return idempotent_response(request, detach)
 
 
 class SnapshotsView(GenericAPIView[Any]):
@@ -169,7 +169,7 @@ class SnapshotsView(GenericAPIView[Any]):
     serializer_class = schema_of(resources.SnapshotOut)
 
     def get_queryset(self) -> QuerySet[Any]:
-        return snapshots_of(asker(self.request).pk)
+        return snapshots_of(current_user(self.request).pk)
 
     @extend_schema(operation_id="snapshots_list", responses=list_of(resources.SnapshotOut))
     def get(self, request: Request) -> Response:
@@ -180,8 +180,8 @@ class SnapshotsView(GenericAPIView[Any]):
         operation_id="snapshots_create", request=serializers.SnapshotIn, responses={201: schema_of(resources.SnapshotOut)}
     )
     def post(self, request: Request) -> Response:
-        wanted, owner = checked(serializers.SnapshotIn, request.data), asker(request)
-        return reply_once(request, lambda: (201, shown_snapshot(owner, _take(owner, wanted).pk)))
+        wanted, owner = validated(serializers.SnapshotIn, request.data), current_user(request)
+        return idempotent_response(request, lambda: (201, shown_snapshot(owner, _take_snapshot(owner, wanted).pk)))
 
 
 class SnapshotView(APIView):
@@ -191,11 +191,11 @@ class SnapshotView(APIView):
 
     @extend_schema(operation_id="snapshots_retrieve", responses=schema_of(resources.SnapshotOut))
     def get(self, request: Request, snapshot_id: str) -> Response:
-        return Response(shown_snapshot(asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)))
+        return Response(shown_snapshot(current_user(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)))
 
     @extend_schema(operation_id="snapshots_delete", responses={202: schema_of(resources.SnapshotOut)})
     def delete(self, request: Request, snapshot_id: str) -> Response:
-        owner, row_id = asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
+        owner, row_id = current_user(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
         delete_snapshot(owner=owner, snapshot_id=row_id)
         return Response(shown_snapshot(owner, row_id), status=202)
 
@@ -210,13 +210,13 @@ class SnapshotRestoreView(APIView):
 
     @extend_schema(operation_id="snapshots_restore", request=None, responses={202: schema_of(resources.SnapshotOut)})
     def post(self, request: Request, snapshot_id: str) -> Response:
-        owner, row_id = asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
+        owner, row_id = current_user(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
 
         def restore() -> tuple[int, Any]:
             restore_snapshot(owner, row_id)
             return 202, shown_snapshot(owner, row_id)
 
-        return reply_once(request, restore)
+        return idempotent_response(request, restore)
 
 
 class DataSetsView(GenericAPIView[Any]):
@@ -242,10 +242,10 @@ class DataSetsView(GenericAPIView[Any]):
 
         Only staff may do that.
         """
-        wanted, staff = checked(serializers.DataSetIn, request.data), asker(request)
+        wanted, staff = validated(serializers.DataSetIn, request.data), current_user(request)
         snapshot_id = parse_public_id(SNAPSHOT_PREFIX, wanted.pop("snapshot"))
         order: dict[str, Any] = {"staff": staff, "snapshot_id": snapshot_id, **wanted}
-        return reply_once(request, lambda: (201, data_set_resource(data_set_named(publish_snapshot(**order).slug))))
+        return idempotent_response(request, lambda: (201, data_set_resource(data_set_named(publish_snapshot(**order).slug))))
 
 
 class DataSetView(APIView):
@@ -264,7 +264,7 @@ class DataSetView(APIView):
 
         Only staff may do that.
         """
-        withdraw_data_set(staff=asker(request), slug=slug)
+        withdraw_data_set(staff=current_user(request), slug=slug)
         return Response(status=204)
 
 
@@ -303,7 +303,7 @@ class InstanceStorageView(APIView):
 
     @extend_schema(operation_id="instances_storage", responses=schema_of(resources.InstanceStorageOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(shown_disks(asker(request), instance_id_of(instance_id)))
+        return Response(shown_disks(current_user(request), instance_id_of(instance_id)))
 
 
 def restore_snapshot(owner: User, snapshot_id: UUID) -> None:
@@ -314,7 +314,7 @@ def restore_snapshot(owner: User, snapshot_id: UUID) -> None:
         restore_disk(renter=owner, snapshot_id=snapshot_id)
 
 
-def _take(owner: User, wanted: dict[str, Any]) -> "Snapshot":
+def _take_snapshot(owner: User, wanted: dict[str, Any]) -> "Snapshot":
     volume, instance = wanted.get("volume"), wanted.get("instance")
     if (volume is None) == (instance is None):
         raise wrong_field("volume", "Name either a volume or an instance.")
@@ -324,14 +324,14 @@ def _take(owner: User, wanted: dict[str, Any]) -> "Snapshot":
 
 
 def _mount(request: Request, slug: str, change: Any) -> Response:
-    renter = asker(request)
-    instance_id = instance_id_of(checked(serializers.AttachIn, request.data)["instance"])
+    renter = current_user(request)
+    instance_id = instance_id_of(validated(serializers.AttachIn, request.data)["instance"])
 
     def work() -> tuple[int, Any]:
         change(renter=renter, slug=slug, instance_id=instance_id)
         return 202, shown_disks(renter, instance_id)
 
-    return reply_once(request, work)
+    return idempotent_response(request, work)
 
 
 def _id_or_none(prefix: str, text: str | None) -> UUID | None:

@@ -9,12 +9,12 @@ from accounts.models import User
 from common import clock
 from common.ids import parse_public_id, public_id
 from instances.core.selectors import instance_of
-from instances.core.storage_selectors import instances_at_rest, instances_with_disks
+from instances.core.storage_selectors import instances_with_disks, stopped_instances_on
 from instances.states import InstanceState
 from instances.web.object_sync.context import archive_context
 from instances.web.volumes.forms import DataSetForm, SnapshotForm, VolumeForm
 from instances.web.volumes.rows import snapshot_rows, volume_rows
-from instances.web.volumes.transfer_context import volumes_that_could_come
+from instances.web.volumes.transfer_context import movable_volumes
 from marketplace.hosts.storage_selectors import storage_hosts
 from storage.constants import UNPAID_KEPT
 from storage.states import SnapshotState, VolumeState
@@ -39,7 +39,7 @@ def volumes_context(user: User, page: str | None) -> dict[str, Any]:
     found = Paginator(volumes_of(user.pk), ROWS_ON_A_PAGE).get_page(page)
     rows = volume_rows(list(found.object_list), clock.now())
     homes: dict[UUID, list[Any]] = {}
-    for instance in instances_at_rest(user.pk, [row.volume.host_id for row in rows if row.is_free]):
+    for instance in stopped_instances_on(user.pk, [row.volume.host_id for row in rows if row.is_free]):
         homes.setdefault(instance.host_id, []).append(instance)
     shown = [{"row": row, "homes": homes.get(row.volume.host_id, [])} for row in rows]
     return {"page": found, "rows": shown, "unpaid_days": UNPAID_KEPT.days}
@@ -80,7 +80,7 @@ def public_context(user: User | None) -> dict[str, Any]:
     found = list(data_sets())
     homes: dict[UUID, list[Any]] = {}
     if user is not None:
-        for instance in instances_at_rest(user.pk, [each.snapshot.host_id for each in found]):
+        for instance in stopped_instances_on(user.pk, [each.snapshot.host_id for each in found]):
             homes.setdefault(instance.host_id, []).append(instance)
     return {"rows": [{"set": each, "homes": homes.get(each.snapshot.host_id, [])} for each in found]}
 
@@ -93,7 +93,7 @@ def data_set_form(staff: User, sent: Any) -> DataSetForm:
 def disks_context(user: User, instance_id: UUID) -> dict[str, Any]:
     """Return the context of an instance's disk, volumes and data sets."""
     instance = instance_of(user, instance_id)
-    at_rest = instance.state in _AT_REST and instance.is_let_go
+    at_rest = instance.state in _AT_REST and instance.is_released_by_host
     mounts = attachments_of([instance.pk])
     ids = [instance.pk, *(each.volume_id for each in mounts if each.volume_id is not None)]
     uses = disk_uses(ids)
@@ -107,7 +107,7 @@ def disks_context(user: User, instance_id: UUID) -> dict[str, Any]:
         "volumes": volumes,
         "sets": [each.data_set for each in mounts if each.data_set is not None],
         "free": free_volumes(user, instance.host_id) if at_rest else [],
-        "away": volumes_that_could_come(user, instance.host_id) if at_rest else [],
+        "away": movable_volumes(user, instance.host_id) if at_rest else [],
         **archive_context(instance, clock.now()),
     }
 

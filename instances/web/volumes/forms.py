@@ -102,7 +102,7 @@ class MountFields(forms.Form):
     volume_ids = forms.MultipleChoiceField(label=_("Volumes"), required=False, widget=forms.CheckboxSelectMultiple)
     data_sets = forms.MultipleChoiceField(label=_("Public datasets"), required=False, widget=forms.CheckboxSelectMultiple)
 
-    def offer_mounts(
+    def set_mount_choices(
         self, volumes: Iterable["Volume"], data_sets: Iterable["DataSet"], coming: Iterable[tuple["Volume", str]] = ()
     ) -> None:
         """Set the choices.

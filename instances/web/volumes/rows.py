@@ -12,13 +12,13 @@ from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.metering.costs import Cost, costs_of
 from common import clock
 from instances.core.storage_selectors import instance_names
-from instances.volumes.messages import failure_words
+from instances.volumes.messages import failure_text
 from storage.constants import UNPAID_KEPT
-from storage.operations.host_presence import is_heard_at
+from storage.operations.host_presence import has_reported_at
 from storage.operations.metering import snapshot_micros_per_day, stored_gb
 from storage.states import SnapshotState, VolumeMoveState, VolumeState
 from storage.volumes.selectors import disk_uses, holders_of, open_operations, restorable_volumes
-from storage.volumes.transfer_selectors import carrying_of, open_volume_moves
+from storage.volumes.transfer_selectors import open_volume_moves, progress_operations
 
 if TYPE_CHECKING:
     from storage.models import DiskUse, Operation, Snapshot, Volume, VolumeMove
@@ -42,7 +42,7 @@ class VolumeRow:
 
     @property
     def host_is_silent(self) -> bool:
-        return not is_heard_at(self.volume.host.last_seen_at, clock.now())
+        return not has_reported_at(self.volume.host.last_seen_at, clock.now())
 
     @property
     def delete_at(self) -> datetime | None:
@@ -52,7 +52,7 @@ class VolumeRow:
 
     @property
     def failure(self) -> str | Promise:
-        return failure_words(self.volume.failure_code)
+        return failure_text(self.volume.failure_code)
 
     @property
     def is_free(self) -> bool:
@@ -117,7 +117,7 @@ class SnapshotRow:
 
     @property
     def host_is_silent(self) -> bool:
-        return not is_heard_at(self.snapshot.host.last_seen_at, clock.now())
+        return not has_reported_at(self.snapshot.host.last_seen_at, clock.now())
 
     @property
     def delete_at(self) -> datetime | None:
@@ -126,7 +126,7 @@ class SnapshotRow:
 
     @property
     def failure(self) -> str | Promise:
-        return failure_words(self.snapshot.failure_code)
+        return failure_text(self.snapshot.failure_code)
 
     @property
     def is_ready(self) -> bool:
@@ -153,7 +153,7 @@ def volume_rows(volumes: Sequence["Volume"], now: datetime) -> list[VolumeRow]:
     costs, holders = costs_of(source_kind=VOLUME_SOURCE, source_ids=ids, now=now), holders_of(ids)
     names, uses, works = instance_names(list(holders.values())), disk_uses(ids), open_operations(ids)
     moves = open_volume_moves(ids)
-    carrying = carrying_of([move.pk for move in moves.values()])
+    carrying = progress_operations([move.pk for move in moves.values()])
     lost = [volume.pk for volume in volumes if volume.lost_at is not None]
     restorable = restorable_volumes(lost) if lost else {}
     return [

@@ -10,10 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.constants import STORAGE_SCOPES
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.volumes.transfers import copy_volume_to_host, move_volume_to_host
@@ -22,7 +22,7 @@ from instances.web.volumes import resources, serializers
 from instances.web.volumes.resources import VOLUME_PREFIX, shown_volume, volume_move_resource
 from storage.volumes.grow import resize_volume
 from storage.volumes.selectors import volume_of
-from storage.volumes.transfer_completion import cancel_volume_move
+from storage.volumes.transfer_completion import cancel_volume_transfer
 from storage.volumes.transfer_selectors import moves_of_volume
 
 
@@ -40,10 +40,10 @@ class VolumeResizeView(APIView):
         In use it grows where the host's kernel can do that, else at the instance's next start. `growth` says which
         size and price it will have; with ?dry_run=true nothing else happens.
         """
-        wanted, owner = checked(serializers.ResizeVolumeIn, request.data), asker(request)
+        wanted, owner = validated(serializers.ResizeVolumeIn, request.data), current_user(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "size_gb": wanted["size_gb"], **_most(wanted)}
-        return reply_once(request, lambda: (202, shown_volume(owner, resize_volume(**order).pk)))
+        return idempotent_response(request, lambda: (202, shown_volume(owner, resize_volume(**order).pk)))
 
 
 class VolumeMoveView(APIView):
@@ -59,10 +59,10 @@ class VolumeMoveView(APIView):
 
         It keeps its id and name. The old host keeps all data unchanged until the other has all of it.
         """
-        wanted, owner = checked(serializers.MoveVolumeIn, request.data), asker(request)
+        wanted, owner = validated(serializers.MoveVolumeIn, request.data), current_user(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, **_place(wanted), **_most(wanted)}
-        return reply_once(request, lambda: (202, shown_volume(owner, move_volume_to_host(**order).target_id)))
+        return idempotent_response(request, lambda: (202, shown_volume(owner, move_volume_to_host(**order).target_id)))
 
 
 class VolumeCopyView(APIView):
@@ -78,10 +78,10 @@ class VolumeCopyView(APIView):
 
         It returns the new volume, which is charged once it is ready.
         """
-        wanted, owner = checked(serializers.CopyVolumeIn, request.data), asker(request)
+        wanted, owner = validated(serializers.CopyVolumeIn, request.data), current_user(request)
         row_id, name = parse_public_id(VOLUME_PREFIX, volume_id), wanted["name"]
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "name": name, **_place(wanted), **_most(wanted)}
-        return reply_once(request, lambda: (201, shown_volume(owner, copy_volume_to_host(**order).target_id)))
+        return idempotent_response(request, lambda: (201, shown_volume(owner, copy_volume_to_host(**order).target_id)))
 
 
 class VolumeCancelMoveView(APIView):
@@ -94,8 +94,10 @@ class VolumeCancelMoveView(APIView):
 
     @extend_schema(operation_id="volumes_cancel_move", request=None, responses={202: schema_of(resources.VolumeOut)})
     def post(self, request: Request, volume_id: str) -> Response:
-        owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
-        return reply_once(request, lambda: (202, shown_volume(owner, cancel_volume_move(owner=owner, volume_id=row_id).pk)))
+        owner, row_id = current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        return idempotent_response(
+            request, lambda: (202, shown_volume(owner, cancel_volume_transfer(owner=owner, volume_id=row_id).pk))
+        )
 
 
 class VolumeMovesView(GenericAPIView[Any]):
@@ -107,7 +109,7 @@ class VolumeMovesView(GenericAPIView[Any]):
 
     def get_queryset(self) -> QuerySet[Any]:
         row_id = parse_public_id(VOLUME_PREFIX, self.kwargs["volume_id"])
-        return moves_of_volume(volume_of(asker(self.request).pk, row_id).pk)
+        return moves_of_volume(volume_of(current_user(self.request).pk, row_id).pk)
 
     @extend_schema(operation_id="volumes_moves", responses=list_of(resources.VolumeMoveOut))
     def get(self, request: Request, volume_id: str) -> Response:

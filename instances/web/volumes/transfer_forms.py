@@ -12,7 +12,7 @@ from common.http.fields import NameField
 from common.ids import parse_public_id, public_id
 from common.money import format_money, parse_money
 from marketplace.constants import DATA_DISK_GB_MAX
-from marketplace.pricing.transfer_time import minutes_of_way
+from marketplace.pricing.transfer_time import transfer_minutes
 from storage.states import VolumeMoveKind
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class VolumeSizeForm(forms.Form):
         return {"size_gb": self.cleaned_data["size_gb"], "max_micros_per_day": parse_money(most) if most else None}
 
 
-class VolumeTravelForm(forms.Form):
+class VolumeTransferForm(forms.Form):
     """Move or copy, and the host; the value of a host includes the price that was shown."""
 
     kind = forms.ChoiceField(
@@ -93,7 +93,7 @@ class VolumeTravelForm(forms.Form):
 def _choice(volume: "Volume", host: "StorageHost", carried_bytes: int) -> tuple[str, str]:
     micros = host.micros_gb_day * volume.size_gb
     price = gettext("%(price)s/day") % {"price": format_money(micros)}
-    minutes = minutes_of_way(carried_bytes, volume.host.net_up_mbps, host.net_down_mbps)
+    minutes = transfer_minutes(carried_bytes, volume.host.net_up_mbps, host.net_down_mbps)
     words = [price, host.name] if host.region == volume.host.region else [price, host.name, host.region]
     if minutes is not None:
         words.append(gettext("about %(minutes)s min") % {"minutes": minutes})

@@ -15,9 +15,9 @@ from common.money import MICROS_PER_UNIT, format_money
 from instances.constants import WATCHES_AT_MOST
 from instances.models import Watch
 from instances.states import WatchAction, WatchState
-from instances.wait_list.entries import draft_watch, most_micros, query_of
+from instances.wait_list.entries import draft_entry, highest_cost, query_of
 from instances.wait_list.messages import reason_of
-from instances.wait_list.selectors import held_for_watches, waiting_of, watches_of
+from instances.wait_list.selectors import entries_of, held_for_watches, waiting_of
 from instances.web.orders.forms import WatchForm
 from marketplace.search.language.fields import Op
 from marketplace.search.language.parser import parse_line
@@ -52,8 +52,8 @@ class Row:
         return reason_of(self.watch)
 
 
-def watches_context(user: User, page: str | None) -> dict[str, Any]:
-    found: Page[Watch] = Paginator(watches_of(user).order_by(*WAITING_FIRST), ROWS_ON_A_PAGE).get_page(page)
+def wait_list_context(user: User, page: str | None) -> dict[str, Any]:
+    found: Page[Watch] = Paginator(entries_of(user).order_by(*WAITING_FIRST), ROWS_ON_A_PAGE).get_page(page)
     watches: list[Any] = list(found.object_list)
     held = held_for_watches(watches)
     rows = [Row(watch, watch.ahead, held.get(watch.pk, 0), _search_of(watch)) for watch in watches]
@@ -66,7 +66,7 @@ def watches_context(user: User, page: str | None) -> dict[str, Any]:
     }
 
 
-def watch_form(user: User, sent: Any, line: str) -> WatchForm:
+def entry_form(user: User, sent: Any, line: str) -> WatchForm:
     """Return the form, bound to what was sent or filled from a search line."""
     images, keys = list(active_images()), ssh_keys_of(user, None)
     return WatchForm(sent, auto_id="watch-%s", initial=_first_values(line), images=images, keys=keys)
@@ -77,11 +77,11 @@ def preview_context(user: User, form: WatchForm) -> dict[str, Any]:
     if not form.is_valid():
         return {"form": form}
     try:
-        draft = draft_watch(user=user, **form.place)
+        draft = draft_entry(user=user, **form.place)
         fitting = search_offers(query_of(draft)).total
     except DomainError as error:
         return {"form": form, "refused": error}
-    return {"form": form, "draft": draft, "held_micros": most_micros(draft), "fitting": fitting}
+    return {"form": form, "draft": draft, "held_micros": highest_cost(draft), "fitting": fitting}
 
 
 def _search_of(watch: Watch) -> str:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.search.index.binary_layout import TERMS_SOLD, UNKNOWN, WORDS
 from marketplace.search.index.cuda_versions import version_number
-from marketplace.search.index.dictionary_encoding import Combinations, NotMet, Words
-from marketplace.search.index.slot_index import Index
-from marketplace.search.index.sort_orders import NextWalk, Order
+from marketplace.search.index.dictionary_encoding import CompositeDictionary, StringDictionary, UnknownCode
+from marketplace.search.index.slot_index import SlotIndex
+from marketplace.search.index.sort_orders import NextSortedSlots, SortOrder
 
 THOUSANDTHS: Final = 1_000
 NEWS_MAX: Final = 500  # rendered as JSON in about 15 ms
@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 }
 
 
-class Store:
+class ColumnStore:
     """Arrays by column.
 
     An offer keeps its slot while it is rented and returns, so that most changes write few numbers. A closed offer
@@ -45,19 +45,21 @@ class Store:
 
     def __init__(self) -> None:
         self.size = 0
-        self.words: dict[str, Words] = {name: Words() for name in (*WORDS, "series", "architecture")}
-        self.combinations: dict[str, Combinations] = {
-            "card": Combinations(("gpu", "vram"), (31, 32)),
-            "place": Combinations(("region",), (31,)),
-            "traits": Combinations(("runtime", "disk", "cuda", "simulated", "verified", "nvlink"), (16, 20, 20, 1, 1, 1)),
+        self.words: dict[str, StringDictionary] = {name: StringDictionary() for name in (*WORDS, "series", "architecture")}
+        self.combinations: dict[str, CompositeDictionary] = {
+            "card": CompositeDictionary(("gpu", "vram"), (31, 32)),
+            "place": CompositeDictionary(("region",), (31,)),
+            "traits": CompositeDictionary(
+                ("runtime", "disk", "cuda", "simulated", "verified", "nvlink"), (16, 20, 20, 1, 1, 1)
+            ),
         }
-        self.orders: dict[str, Order] = {}
+        self.orders: dict[str, SortOrder] = {}
         # Caches of others: offers' JSON by slot, until the offer changes; and what depends only on the words.
         self.bodies: dict[int, bytes] = {}
         self.news: set[int] = set()  # offers that were shown and have changed since; empty when there were many
         self.kept: dict[str, Any] = {}
         self._columns: dict[str, NDArray[Any]] = {name: np.empty(0, kind) for name, kind in _TYPES.items()}
-        self._index = Index.of(np.empty(0, "S16"))
+        self._index = SlotIndex.of(np.empty(0, "S16"))
         self._models: dict[str, NDArray[np.int64]] = {"rate": np.empty(0, np.int64)}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -89,17 +91,17 @@ class Store:
     def meet(self, records: NDArray[Any]) -> None:
         """Assign codes to new models and combinations; the words must be known."""
         codes = self._codes(records)
-        self._meet_models()
+        self._load_models()
         for name, group in _groups(codes, records).items():
             self.combinations[name].meet(group)
 
-    def draft(self, records: NDArray[Any]) -> "Draft":
+    def draft(self, records: NDArray[Any]) -> "StoreUpdate":
         """Prepare what `write` writes, without a change and without the lock.
 
         Any write meanwhile makes the draft invalid.
 
         Raises:
-            NotMet: a word, model or combination has no code.
+            UnknownCode: a word, model or combination has no code.
         """
         index = self._index
         slots = index.slots_of(records["id"])
@@ -107,13 +109,13 @@ class Store:
         records, slots = records[wanted], slots[wanted]
         fresh = slots < 0
         slots[fresh] = np.arange(len(index), len(index) + np.count_nonzero(fresh))
-        return Draft(index, self._values(records), slots, fresh, index.with_more(records["id"][fresh], slots[fresh]))
+        return StoreUpdate(index, self._values(records), slots, fresh, index.with_more(records["id"][fresh], slots[fresh]))
 
-    def follows(self, draft: "Draft") -> bool:
+    def follows(self, draft: "StoreUpdate") -> bool:
         """Return whether the slots are still those that the draft is based on."""
         return draft.before is self._index
 
-    def write(self, draft: "Draft", walks: Mapping[str, NextWalk] = MappingProxyType({})) -> None:
+    def write(self, draft: "StoreUpdate", walks: Mapping[str, NextSortedSlots] = MappingProxyType({})) -> None:
         """Write a draft.
 
         `walks` are those of `draft_walks`; other orders find the positions of changed rows when they are next
@@ -128,9 +130,9 @@ class Store:
         for name, value in draft.values.items():
             self._columns[name][draft.slots] = value
         self._index = draft.index
-        self._drop_bodies(draft.slots)
+        self._delete_bodies(draft.slots)
 
-    def moved(self, draft: "Draft") -> dict[str, NDArray[np.bool_]]:
+    def moved(self, draft: "StoreUpdate") -> dict[str, NDArray[np.bool_]]:
         """Return for each sort which rows of the draft are new or get another key.
 
         Sorts without such rows are left out.
@@ -138,7 +140,7 @@ class Store:
         found = {sort: self._moved(order, draft) for sort, order in self.orders.items()}
         return {sort: chosen for sort, chosen in found.items() if chosen.any()}
 
-    def draft_walks(self, draft: "Draft", moved: Mapping[str, NDArray[np.bool_]]) -> dict[str, NextWalk]:
+    def draft_walks(self, draft: "StoreUpdate", moved: Mapping[str, NDArray[np.bool_]]) -> dict[str, NextSortedSlots]:
         """Return the walks as of after the draft is written, without a change and without the lock."""
         walks = {}
         for sort, chosen in moved.items():
@@ -148,7 +150,7 @@ class Store:
                 walks[sort] = walk
         return walks
 
-    def _moved(self, order: Order, draft: "Draft") -> NDArray[np.bool_]:
+    def _moved(self, order: SortOrder, draft: "StoreUpdate") -> NDArray[np.bool_]:
         moved = draft.fresh.copy()
         known = ~draft.fresh
         slots = draft.slots[known]
@@ -161,7 +163,7 @@ class Store:
         slots = self.slots_of(np.array(list(ids), "S16"))
         slots = slots[slots >= 0]
         self._columns["count"][slots] = 0
-        self._drop_bodies(slots)
+        self._delete_bodies(slots)
 
     def keep(self, bodies: Mapping[UUID, bytes]) -> None:
         """Store the present JSON of these offers."""
@@ -179,7 +181,7 @@ class Store:
             for slot in tuple(islice(self.bodies, BODIES_MAX // 4)):
                 del self.bodies[slot]
 
-    def take_news(self) -> list[int]:
+    def pop_changed(self) -> list[int]:
         """Return the open offers in `news` and empty it."""
         slots = [slot for slot in self.news if self["count"][slot]]
         self.news.clear()
@@ -192,12 +194,12 @@ class Store:
             return
         self._columns = {name: column[kept] for name, column in self._columns.items()}
         self.size = len(kept)
-        self._index = Index.of(self["id"])
+        self._index = SlotIndex.of(self["id"])
         self.orders.clear()
         self.bodies.clear()
         self.news.clear()
 
-    def _drop_bodies(self, slots: NDArray[np.intp]) -> None:
+    def _delete_bodies(self, slots: NDArray[np.intp]) -> None:
         self.news.update(slot for slot in slots.tolist() if self.bodies.pop(slot, None) is not None)
         if len(self.news) > NEWS_MAX:
             self.news.clear()
@@ -223,7 +225,7 @@ class Store:
         values["cuda"] = self.words["cuda"].table(version_number)[codes.pop("cuda")]
         return values | codes
 
-    def _meet_models(self) -> None:
+    def _load_models(self) -> None:
         """Load the catalogue's facts by model code."""
         slugs = self.words["gpu"].texts
         if len(self._models["rate"]) == len(slugs):
@@ -241,19 +243,19 @@ class Store:
     def _model_values(self, codes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         models = self._models
         if codes.max(initial=-1) >= len(models["rate"]):
-            raise NotMet
+            raise UnknownCode
         return {name: column[codes] for name, column in models.items()}
 
 
 @dataclass(frozen=True)
-class Draft:
+class StoreUpdate:
     """Rows to write: values by column, slots, which are new, and the resulting index of all offers."""
 
-    before: Index
+    before: SlotIndex
     values: Mapping[str, NDArray[Any]]
     slots: NDArray[np.intp]
     fresh: NDArray[np.bool_]
-    index: Index
+    index: SlotIndex
 
 
 def _groups(codes: Mapping[str, NDArray[Any]], records: NDArray[Any]) -> dict[str, list[NDArray[Any]]]:

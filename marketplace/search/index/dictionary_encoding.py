@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class NotMet(Exception):
+class UnknownCode(Exception):
     """Raised when something has no code yet."""
 
 
-class Words:
+class StringDictionary:
     """Texts of one column with their codes, which are positions in `texts`.
 
     The database sends hashes of texts.
@@ -43,17 +43,17 @@ class Words:
         """Return the codes of hashes.
 
         Raises:
-            NotMet: a hash has no code.
+            UnknownCode: a hash has no code.
         """
         found, places = np.unique(hashes, return_inverse=True)
-        return np.array(_known(self._codes, found), np.int64)[places]
+        return np.array(_codes_of(self._codes, found), np.int64)[places]
 
     def table(self, value_of: Callable[[str], int]) -> NDArray[np.int64]:
         """Return `value_of` each text, by code."""
         return np.array([value_of(text) for text in self.texts], np.int64)
 
 
-class Combinations:
+class CompositeDictionary:
     """Occurring combinations of several columns, with codes; counts by code give counts of every column."""
 
     def __init__(self, columns: Sequence[str], bits: Sequence[int]) -> None:
@@ -79,10 +79,10 @@ class Combinations:
         """Return the codes of combinations.
 
         Raises:
-            NotMet: a combination has no code.
+            UnknownCode: a combination has no code.
         """
         found, places = np.unique(self._packed(values), return_inverse=True)
-        return np.array(_known(self._codes, found), np.intp)[places]
+        return np.array(_codes_of(self._codes, found), np.intp)[places]
 
     def _packed(self, values: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
         packed = np.zeros(len(values[0]), np.int64)
@@ -96,8 +96,8 @@ class Combinations:
             self.members = {name: table[:, place] for place, name in enumerate(self.columns)}
 
 
-def _known(codes: Mapping[int, int], found: NDArray[Any]) -> list[int]:
+def _codes_of(codes: Mapping[int, int], found: NDArray[Any]) -> list[int]:
     try:
         return [codes[each] for each in found.tolist()]
     except KeyError as error:
-        raise NotMet from error
+        raise UnknownCode from error

@@ -8,9 +8,9 @@ from functools import reduce
 import numpy as np
 
 from marketplace.pricing.offer_requirements import NO_IMAGE, needs_of
-from marketplace.search.index.column_store import Store, stored
+from marketplace.search.index.column_store import ColumnStore, stored
 from marketplace.search.index.filters import Mask, mask_of
-from marketplace.search.index.price_columns import Asked
+from marketplace.search.index.price_columns import PriceColumns
 from marketplace.search.language.fields import Condition, OfferQuery
 
 What = Condition | str
@@ -24,12 +24,12 @@ class Removed:
     left_without: int
 
 
-class Search:
+class SearchExecution:
     """One search; `parts` must all hold: options by name, then the conditions. Only open offers are found."""
 
-    def __init__(self, store: Store, query: OfferQuery, now: datetime) -> None:
+    def __init__(self, store: ColumnStore, query: OfferQuery, now: datetime) -> None:
         self.store, self.query = store, query
-        self.asked = Asked(store, query, now)
+        self.asked = PriceColumns(store, query, now)
         self._open = np.greater_equal(store["count"], 1)
         self.parts: list[tuple[What, Mask]] = self._wishes()
         self.parts += [(each, mask_of(each, store, self.asked)) for each in query.conditions]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marketplace.gpu_catalogue.catalogue import by_slug
-from marketplace.search.index.column_store import Store
-from marketplace.search.index.executor import Search
+from marketplace.search.index.column_store import ColumnStore
+from marketplace.search.index.executor import SearchExecution
 from marketplace.search.index.filters import Mask
 
 GPU_COUNTS: Final = (1, 2, 4, 8)
@@ -65,14 +65,14 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Found:
+class PricedRows:
     """Rows, and the cost of each."""
 
     slots: NDArray[np.intp]
     prices: NDArray[np.int64]
 
 
-def facets_of(search: Search) -> Facets:
+def facets_of(search: SearchExecution) -> Facets:
     whole, tallies = _found(search, search.fits), dict[str, Tally]()
     choices: dict[str, list[FacetChoice]] = {}
     for facet, group in _COUNTED.items():
@@ -89,12 +89,12 @@ def facets_of(search: Search) -> Facets:
     return Facets(search.total, choices)
 
 
-def _found(search: Search, fits: Mask) -> Found:
+def _found(search: SearchExecution, fits: Mask) -> PricedRows:
     slots = np.flatnonzero(fits)
-    return Found(slots, search.asked.price[slots])
+    return PricedRows(slots, search.asked.price[slots])
 
 
-def _tally(store: Store, group: str, layout: Layout, found: Found) -> Tally:
+def _tally(store: ColumnStore, group: str, layout: Layout, found: PricedRows) -> Tally:
     codes, size = store[group][found.slots], len(layout.shares)
     lows = np.full(size, _NOTHING, np.int64)
     np.minimum.at(lows, codes, found.prices)
@@ -114,7 +114,7 @@ def _most_first(choice: FacetChoice) -> tuple[int, Any]:
     return -choice.count, choice.value
 
 
-def _layout(store: Store, group: str) -> Layout:
+def _layout(store: ColumnStore, group: str) -> Layout:
     """Return the group's layout, rebuilt when there is a new combination."""
     kept: Layout | None = store.kept.get(group)
     if kept is None or len(kept.shares) != len(store.combinations[group]):
@@ -122,7 +122,7 @@ def _layout(store: Store, group: str) -> Layout:
     return kept
 
 
-def _new_layout(store: Store, group: str) -> Layout:
+def _new_layout(store: ColumnStore, group: str) -> Layout:
     members = store.combinations[group].members
     spans: dict[str, slice] = {}
     values, labels, has = list[Any](), list[str](), list[NDArray[np.bool_]]()
@@ -135,7 +135,7 @@ def _new_layout(store: Store, group: str) -> Layout:
     return Layout(spans, values, labels, joined, joined.astype(np.float64))
 
 
-def _members(store: Store, facet: str, members: Mapping[str, NDArray[np.int64]]) -> Members:
+def _members(store: ColumnStore, facet: str, members: Mapping[str, NDArray[np.int64]]) -> Members:
     """Return a facet's values, their labels, and the position of each combination's value."""
     if facet in ("simulated", "verified", "nvlink"):
         return [False, True], ["no", "yes"], members[facet]
@@ -155,7 +155,7 @@ def _gigabytes(mib: int) -> int | float:
     return mib // _MIB_PER_GIB if mib % _MIB_PER_GIB == 0 else mib / _MIB_PER_GIB
 
 
-def _counts(store: Store, found: Found) -> list[FacetChoice]:
+def _counts(store: ColumnStore, found: PricedRows) -> list[FacetChoice]:
     """Return the numbers of offers with at least this many free GPUs."""
     most = GPU_COUNTS[-1]
     free = np.minimum(store["count"][found.slots], most)

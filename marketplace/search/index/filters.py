@@ -13,9 +13,9 @@ from common.errors import NotFound
 from common.ids import parse_public_id
 from common.money import MICROS_PER_UNIT
 from marketplace.search.index.binary_layout import UNKNOWN
-from marketplace.search.index.column_store import THOUSANDTHS, Store
+from marketplace.search.index.column_store import THOUSANDTHS, ColumnStore
 from marketplace.search.index.cuda_versions import version_number
-from marketplace.search.index.price_columns import Asked
+from marketplace.search.index.price_columns import PriceColumns
 from marketplace.search.language.fields import TERMS, Condition, Kind, Op, Scalar
 
 Mask = NDArray[np.bool_]
@@ -34,7 +34,7 @@ _SCALES: Final[Mapping[str, int]] = {
 }
 
 
-def mask_of(condition: Condition, store: Store, asked: Asked) -> Mask:
+def mask_of(condition: Condition, store: ColumnStore, asked: PriceColumns) -> Mask:
     """Return the rows that match; an unknown value matches no condition but `!=` and `notin`."""
     kind = TERMS[condition.term].kind
     match kind:
@@ -49,11 +49,11 @@ def mask_of(condition: Condition, store: Store, asked: Asked) -> Mask:
     return _unordered(condition, equal)
 
 
-def _column(term: str, store: Store, asked: Asked) -> NDArray[Any]:
+def _column(term: str, store: ColumnStore, asked: PriceColumns) -> NDArray[Any]:
     return asked.column(term) if term in ("price", "total", "value") else store[term]
 
 
-def _bound(term: str, asked: Asked) -> Callable[[Any], Decimal | int]:
+def _bound(term: str, asked: PriceColumns) -> Callable[[Any], Decimal | int]:
     """Return the conversion of a condition's value to the column's units."""
     if TERMS[term].kind is Kind.VERSION:
         return lambda value: version_number(str(value))
@@ -102,7 +102,7 @@ def _flag(column: Mask) -> Callable[[Any], Mask]:
     return lambda value: column if value else ~column
 
 
-def _choice(store: Store, term: str) -> Callable[[Any], Mask]:
+def _choice(store: ColumnStore, term: str) -> Callable[[Any], Mask]:
     def equal(value: Scalar) -> Mask:
         code = store.words[term].known(value)
         if code is None:

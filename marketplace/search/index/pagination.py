@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marketplace.cursor import Cursor, read_cursor
-from marketplace.search.index.column_store import Store, stored
-from marketplace.search.index.executor import Search
-from marketplace.search.index.price_columns import unit_price, value
-from marketplace.search.index.sort_orders import Columns, Keys, Order, Position
+from marketplace.search.index.column_store import ColumnStore, stored
+from marketplace.search.index.executor import SearchExecution
+from marketplace.search.index.price_columns import tflops_per_price, unit_price
+from marketplace.search.index.sort_orders import Columns, Keys, Position, SortOrder
 
 # Where fewer than one row in this many matches, sorting the matches is cheaper than walking past the others.
 _FEW: Final = 16
@@ -30,7 +30,7 @@ class Page:
     previous: str | None = None
 
 
-def page_of(search: Search) -> Page:
+def page_of(search: SearchExecution) -> Page:
     """Return the page of a search.
 
     Raises:
@@ -57,7 +57,7 @@ def page_of(search: Search) -> Page:
     )
 
 
-def _beyond(search: Search, after: Position | None, *, downwards: bool, wanted: int) -> tuple[list[int], list[int]]:
+def _beyond(search: SearchExecution, after: Position | None, *, downwards: bool, wanted: int) -> tuple[list[int], list[int]]:
     """Return the next matching slots, with their keys."""
     if not search.total:
         return [], []
@@ -73,7 +73,7 @@ def _beyond(search: Search, after: Position | None, *, downwards: bool, wanted: 
     return slots.tolist(), order.keys(slots).tolist()
 
 
-def _walked(walk: NDArray[np.int32], search: Search, wanted: int) -> NDArray[np.int32]:
+def _walked(walk: NDArray[np.int32], search: SearchExecution, wanted: int) -> NDArray[np.int32]:
     """Return the first matching rows of a walk.
 
     Each step is about as long as it takes to find what is missing.
@@ -90,7 +90,9 @@ def _walked(walk: NDArray[np.int32], search: Search, wanted: int) -> NDArray[np.
     return np.concatenate(found) if found else walk[:0]
 
 
-def _selected(search: Search, after: Position | None, *, downwards: bool, wanted: int) -> tuple[list[int], list[int]]:
+def _selected(
+    search: SearchExecution, after: Position | None, *, downwards: bool, wanted: int
+) -> tuple[list[int], list[int]]:
     """Return the next matching slots for keys that no walk is kept for.
 
     Such keys depend on the search, or change with every rent.
@@ -115,7 +117,7 @@ def _selected(search: Search, after: Position | None, *, downwards: bool, wanted
     return slots[places].tolist(), keys[places].tolist()
 
 
-def _keys(search: Search) -> NDArray[Any]:
+def _keys(search: SearchExecution) -> NDArray[Any]:
     match search.query.sort.removeprefix("-"):
         case "gpu_free":
             return search.store["count"]
@@ -123,7 +125,7 @@ def _keys(search: Search) -> NDArray[Any]:
             return search.asked.column(name)
 
 
-def _order_of(search: Search) -> Order | None:
+def _order_of(search: SearchExecution) -> SortOrder | None:
     """Return the kept order for the sort, or None where there is none."""
     name, orders = search.query.sort.removeprefix("-"), search.store.orders
     if name == "gpu_free" or (name not in _PLAIN and not search.asked.plain):
@@ -136,13 +138,13 @@ def _order_of(search: Search) -> Order | None:
     return orders[label]
 
 
-def _made(store: Store, name: str, mode: str) -> Order:
+def _made(store: ColumnStore, name: str, mode: str) -> SortOrder:
     if name in _PLAIN:
-        return Order(store, frozenset({_PLAIN[name]}), partial(_plain_keys, _PLAIN[name]))
+        return SortOrder(store, frozenset({_PLAIN[name]}), partial(_plain_keys, _PLAIN[name]))
     columns = {"hourly", mode} if mode != "spot" else {mode}
     if name == "value":
-        return Order(store, frozenset({*columns, "rate"}), partial(_value_keys, mode))
-    return Order(store, frozenset(columns), partial(_price_keys, mode))
+        return SortOrder(store, frozenset({*columns, "rate"}), partial(_value_keys, mode))
+    return SortOrder(store, frozenset(columns), partial(_price_keys, mode))
 
 
 def _plain_keys(column: str, rows: Columns, slots: Any) -> Keys:
@@ -155,4 +157,4 @@ def _price_keys(mode: str, rows: Columns, slots: Any) -> Keys:
 
 
 def _value_keys(mode: str, rows: Columns, slots: Any) -> Keys:
-    return value(rows["rate"][slots], unit_price(rows, mode, slots))
+    return tflops_per_price(rows["rate"][slots], unit_price(rows, mode, slots))

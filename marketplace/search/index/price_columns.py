@@ -12,7 +12,7 @@ from common.money import MICROS_PER_UNIT
 from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.pricing.offer_requirements import end_of_term
 from marketplace.search.index.binary_layout import UNKNOWN
-from marketplace.search.index.column_store import Store
+from marketplace.search.index.column_store import ColumnStore
 from marketplace.search.index.sort_orders import Columns, Keys
 from marketplace.search.language.fields import OfferQuery
 
@@ -22,10 +22,10 @@ _HOURS_PER_DAY: Final = 24
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-class Asked:
+class PriceColumns:
     """Prices in the requested mode; UNKNOWN where an offer does not sell it."""
 
-    def __init__(self, store: Store, query: OfferQuery, now: datetime) -> None:
+    def __init__(self, store: ColumnStore, query: OfferQuery, now: datetime) -> None:
         self.store, self.count = store, query.gpu_count
         self.now_us = _us(now)
         self._term_ends_us = _us(end_of_term(now, query.term))
@@ -44,7 +44,7 @@ class Asked:
             case "total":
                 return self.total
             case _:
-                return value(self.store["rate"], self.price)
+                return tflops_per_price(self.store["rate"], self.price)
 
     @cached_property
     def sells(self) -> NDArray[np.bool_] | None:
@@ -112,7 +112,7 @@ def unit_price(rows: Columns, mode: str, slots: Any) -> Keys:
             return np.where(off == UNKNOWN, UNKNOWN, _half_up(hourly * (_BPS - off), _BPS))
 
 
-def value(rate: NDArray[np.int32], price: Keys) -> Keys:
+def tflops_per_price(rate: NDArray[np.int32], price: Keys) -> Keys:
     """Return thousandths of a TFLOPS per unit of money and hour.
 
     UNKNOWN for an unknown rate or a price of zero.

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Index:
+class SlotIndex:
     """Sorted ids; `slots[i]` is the slot of `ids[i]`."""
 
     ids: NDArray[np.bytes_]
     slots: NDArray[np.int32]
 
     @classmethod
-    def of(cls, ids: NDArray[np.bytes_]) -> "Index":
+    def of(cls, ids: NDArray[np.bytes_]) -> "SlotIndex":
         """Return the index of these offers, whose slots are their positions."""
         slots = np.argsort(ids, kind="stable").astype(np.int32)
         return cls(ids[slots], slots)
@@ -33,14 +33,14 @@ class Index:
         places = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         return np.where(self.ids[places] == ids, self.slots[places], -1).astype(np.intp)
 
-    def with_more(self, ids: NDArray[np.bytes_], slots: NDArray[np.intp]) -> "Index":
+    def with_more(self, ids: NDArray[np.bytes_], slots: NDArray[np.intp]) -> "SlotIndex":
         """Return an index with additional offers and their slots."""
         if not len(ids):
             return self
         order = np.argsort(ids)
         ids, slots = ids[order], slots[order]
         places = np.searchsorted(self.ids, ids)
-        return Index(np.insert(self.ids, places, ids), np.insert(self.slots, places, slots).astype(np.int32))
+        return SlotIndex(np.insert(self.ids, places, ids), np.insert(self.slots, places, slots).astype(np.int32))
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:

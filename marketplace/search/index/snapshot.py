@@ -28,10 +28,10 @@ from django.db import Error, OperationalError, connection
 from numpy.typing import NDArray
 
 from marketplace.search.index.binary_layout import SELECT, WORDS, decode, text_of
-from marketplace.search.index.column_store import Draft, Store, stored, uuids
-from marketplace.search.index.dictionary_encoding import NotMet
+from marketplace.search.index.column_store import ColumnStore, StoreUpdate, stored, uuids
+from marketplace.search.index.dictionary_encoding import UnknownCode
 from marketplace.search.index.refresh_thread import Refresher
-from marketplace.search.index.sort_orders import NextWalk
+from marketplace.search.index.sort_orders import NextSortedSlots
 
 _NEVER: Final = 2**62
 _LOOK: Final = "SELECT * FROM marketplace_look_at_offers(%s, %s::bigint[])"
@@ -45,7 +45,7 @@ Rows = Callable[[str, Mapping[str, Any]], NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Look:
+class SnapshotCursor:
     """Result of one query for changes, and what the next one has to ask for."""
 
     server: str
@@ -56,22 +56,22 @@ class Look:
     gone: bool
     at: float  # by the monotonic clock, before the query: its result is no older
 
-    def leads_to(self, later: "Look") -> bool:
+    def leads_to(self, later: "SnapshotCursor") -> bool:
         """Return whether the later query reports everything that changed since this one."""
         return later.server == self.server and later.since >= self.since
 
 
 @dataclass(frozen=True)
-class News:
+class ChangeSet:
     """Changes to write after a query: rows as of that query or later, since they are read after it."""
 
-    look: Look
+    look: SnapshotCursor
     gone: Sequence[tuple[bytes | None, int]]  # with the transaction that deleted it; None: all offers
     unproven: frozenset[bytes]  # were asked for by id: those missing in the records are gone
     records: NDArray[Any] | None  # None: nothing had to be read
 
 
-class Copy:
+class MarketSnapshot:
     """The copy; use it under its lock."""
 
     def __init__(self) -> None:
@@ -81,12 +81,12 @@ class Copy:
         self.forget()
 
     def forget(self) -> None:
-        self._store: Store | None = None
-        self._last: Look | None = None
+        self._store: ColumnStore | None = None
+        self._last: SnapshotCursor | None = None
         # Rows as the requester's own unfinished transaction left them; None: all of them are deleted in it.
         self._unproven: frozenset[bytes] | None = frozenset()
 
-    def fresh(self) -> Store:
+    def fresh(self) -> ColumnStore:
         """Return the open offers as they are now, or were at most MARKET_MAX_AGE_MS ago."""
         self.refresher.asked()
         with self._forgotten_if_broken():
@@ -98,7 +98,7 @@ class Copy:
             store, last, unproven = self._store, self._last, self._unproven
         if store is None or last is None or unproven != frozenset():
             return
-        news = _news(last, frozenset(), _rows)
+        news = _changes_since(last, frozenset(), _rows)
         if news is None:
             return
         drafted = self._drafted(store, news.records)
@@ -110,15 +110,17 @@ class Copy:
             if not self._write(store, news, *drafted):
                 self.forget()
 
-    def _drafted(self, store: Store, records: NDArray[Any] | None) -> tuple[Draft | None, Mapping[str, NextWalk]] | None:
+    def _drafted(
+        self, store: ColumnStore, records: NDArray[Any] | None
+    ) -> tuple[StoreUpdate | None, Mapping[str, NextSortedSlots]] | None:
         """Return the draft to write, or None where texts no longer exist or a search was faster."""
         if records is None:
             return None, {}
         try:
             draft = store.draft(records)
-        except NotMet:
+        except UnknownCode:
             with self.lock:
-                if self._store is not store or not learn_words(store, records):
+                if self._store is not store or not load_texts(store, records):
                     return None
                 store.meet(records)
                 draft = store.draft(records)
@@ -138,28 +140,30 @@ class Copy:
                 self.refused_at = time.monotonic()
             raise
 
-    def _caught_up(self) -> Store:
+    def _caught_up(self) -> ColumnStore:
         store, last, unproven = self._store, self._last, self._unproven
         if store is None or last is None or unproven is None:
             return self._load()
         if not unproven and (time.monotonic() - last.at) * 1_000 < settings.MARKET_MAX_AGE_MS:
             return store
-        news = _news(last, unproven, partial(_known_rows, store))
-        written = news is not None and self._write(store, news, _met(store, news.records), {})
+        news = _changes_since(last, unproven, partial(_known_rows, store))
+        written = news is not None and self._write(store, news, _prepared(store, news.records), {})
         return store if written and self._unproven is not None else self._load()
 
-    def _load(self) -> Store:
+    def _load(self) -> ColumnStore:
         while True:
             self.forget()
-            first = _look(_NEVER, ())
-            self._store = store = Store()
+            first = _query_changes(_NEVER, ())
+            self._store = store = ColumnStore()
             rows = partial(_known_rows, store)
             store.put(rows("gpu_free + gpu_spot > 0", {}))
-            news = _read(first, _look(first.since, first.running), frozenset(), rows)
-            if self._write(store, news, _met(store, news.records), {}):
+            news = _read(first, _query_changes(first.since, first.running), frozenset(), rows)
+            if self._write(store, news, _prepared(store, news.records), {}):
                 return store
 
-    def _write(self, store: Store, news: News, draft: Draft | None, walks: Mapping[str, NextWalk]) -> bool:
+    def _write(
+        self, store: ColumnStore, news: ChangeSet, draft: StoreUpdate | None, walks: Mapping[str, NextSortedSlots]
+    ) -> bool:
         """Write changes; return False when the table was emptied: the rows in memory are then not valid."""
         look = news.look
         if any(key is None and xid != look.own for key, xid in news.gone):
@@ -176,11 +180,11 @@ class Copy:
         return True
 
 
-_COPY: Final = Copy()
+_COPY: Final = MarketSnapshot()
 
 
 @contextmanager
-def searching() -> Iterator[Store]:
+def open_snapshot() -> Iterator[ColumnStore]:
     """Provide the up-to-date open offers for one search; nothing changes them meanwhile.
 
     Raises the database's error, also in a search that waited for one that met it: otherwise each waiting search
@@ -193,29 +197,29 @@ def searching() -> Iterator[Store]:
         yield _COPY.fresh()
 
 
-def forget() -> None:
+def reset_snapshot() -> None:
     """Drop the copy, so that the next search reads the whole table; until then nothing reads it."""
     _COPY.refresher.stop()
     with _COPY.lock:
         _COPY.forget()
 
 
-def _news(last: Look, unproven: frozenset[bytes], rows: Rows) -> News | None:
+def _changes_since(last: SnapshotCursor, unproven: frozenset[bytes], rows: Rows) -> ChangeSet | None:
     """Return the changes since the last query, or None from a server that does not continue from it."""
-    look = _look(last.since, last.running)
+    look = _query_changes(last.since, last.running)
     return _read(last, look, unproven, rows) if last.leads_to(look) else None
 
 
-def _look(since: int, running: Iterable[int]) -> Look:
+def _query_changes(since: int, running: Iterable[int]) -> SnapshotCursor:
     at = time.monotonic()
-    snapshot, own, server, changed, gone = _answer([since, list(running)])
+    snapshot, own, server, changed, gone = _run_change_query([since, list(running)])
     _, above, listed = snapshot.split(":")
     not_ended = {int(each) for each in listed.split(",") if each}
-    look = Look(server, int(above), (), own, changed, gone, at)
+    look = SnapshotCursor(server, int(above), (), own, changed, gone, at)
     return replace(look, running=tuple(sorted({*not_ended, *_own(look)})))
 
 
-def _answer(arguments: Sequence[Any]) -> Any:
+def _run_change_query(arguments: Sequence[Any]) -> Any:
     """Run the query for changes.
 
     On an open connection it bypasses Django, whose check of the connection would double the round trips of a
@@ -233,7 +237,7 @@ def _answer(arguments: Sequence[Any]) -> Any:
         return cursor.fetchone()
 
 
-def _own(look: Look) -> tuple[int, ...]:
+def _own(look: SnapshotCursor) -> tuple[int, ...]:
     return () if look.own is None else (look.own,)
 
 
@@ -243,14 +247,14 @@ def _gone(asked: Mapping[str, Any]) -> list[tuple[bytes | None, int]]:
         return [(None if key is None else stored(key), xid) for key, xid in cursor.fetchall()]
 
 
-def _read(last: Look, look: Look, unproven: frozenset[bytes], rows: Rows) -> News:
+def _read(last: SnapshotCursor, look: SnapshotCursor, unproven: frozenset[bytes], rows: Rows) -> ChangeSet:
     """Return what became visible since `last`."""
     if not (look.changed or look.gone or unproven):
-        return News(look, (), unproven, None)
+        return ChangeSet(look, (), unproven, None)
     asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": uuids(unproven)}
     gone = _gone(asked) if look.gone else []
     records = rows(f"{_UNSEEN} OR id = ANY (%(ids)s::uuid[])", asked) if look.changed or unproven else None
-    return News(look, gone, unproven, records)
+    return ChangeSet(look, gone, unproven, records)
 
 
 def _rows(where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
@@ -262,18 +266,18 @@ def _rows(where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
     return decode(copied.getbuffer())
 
 
-def _known_rows(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
+def _known_rows(store: ColumnStore, where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
     """Return the rows under a condition, with every text in them known to the store.
 
     A row, and its text, may change between the two statements: then both are read again.
     """
     while True:
         records = _rows(where, asked)
-        if learn_words(store, records):
+        if load_texts(store, records):
             return records
 
 
-def _met(store: Store, records: NDArray[Any] | None) -> Draft | None:
+def _prepared(store: ColumnStore, records: NDArray[Any] | None) -> StoreUpdate | None:
     """Return a draft of rows whose texts are known."""
     if records is None:
         return None
@@ -281,12 +285,12 @@ def _met(store: Store, records: NDArray[Any] | None) -> Draft | None:
     return store.draft(records)
 
 
-def learn_words(store: Store, records: NDArray[Any] | None) -> bool:
+def load_texts(store: ColumnStore, records: NDArray[Any] | None) -> bool:
     """Load the texts of new hashes from the database; return False when one no longer exists."""
     return records is None or all([_learn_column(store, name, records) for name in WORDS])
 
 
-def _learn_column(store: Store, name: str, records: NDArray[Any]) -> bool:
+def _learn_column(store: ColumnStore, name: str, records: NDArray[Any]) -> bool:
     words, column = store.words[name], text_of(name)
     missing = words.missing(records[name])
     if not missing:

@@ -28,7 +28,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True)
-class Walk:
+class SortedSlots:
     """Rows sorted by (key, id).
 
     It is immutable, so that the next one can be built while this one is read.
@@ -41,7 +41,7 @@ class Walk:
     def __len__(self) -> int:
         return len(self.slots)
 
-    def moved(self, changed: NDArray[np.intp], keys: Keys, ranks: Slots) -> "Walk":
+    def moved(self, changed: NDArray[np.intp], keys: Keys, ranks: Slots) -> "SortedSlots":
         """Return a walk with these rows, some of them new, at the positions of their new keys.
 
         `ranks` are those of all rows then.
@@ -52,7 +52,7 @@ class Walk:
         grown[changed] = keys
         if size < REBUILD_LEAST or len(changed) * REBUILD_SHARE > size:
             slots = np.lexsort((ranks, grown)).astype(np.int32)
-            return Walk(grown, slots, grown[slots])
+            return SortedSlots(grown, slots, grown[slots])
         slots, met_keys = self.slots, self.met_keys
         if changed.min() < known:
             stays = np.ones(known, bool)
@@ -66,13 +66,13 @@ class Walk:
             bisect_left(slots, rank, low, high, key=ranks.item)
             for rank, low, high in zip(own_ranks, first, end, strict=True)
         ]
-        return Walk(grown, np.insert(slots, places, changed.astype(np.int32)), np.insert(met_keys, places, keys))
+        return SortedSlots(grown, np.insert(slots, places, changed.astype(np.int32)), np.insert(met_keys, places, keys))
 
 
-_NOTHING = Walk(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+_NOTHING = SortedSlots(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
-class Order:
+class SortOrder:
     """Sort order of all rows by (key, id); `key_of(rows, slots)` computes the key from `columns`."""
 
     def __init__(self, rows: Columns, columns: frozenset[str], key_of: Callable[[Columns, Any], Keys]) -> None:
@@ -97,7 +97,7 @@ class Order:
 
     def next_walk(
         self, rows: Columns, chosen: NDArray[np.bool_], slots: NDArray[np.intp], ranks: Slots
-    ) -> "NextWalk | None":
+    ) -> "NextSortedSlots | None":
         """Return the walk after writing the chosen rows, or None if the order must be repaired first.
 
         It changes nothing and needs no lock.
@@ -105,16 +105,16 @@ class Order:
         walk = self._walk
         if self._changed or len(walk) + np.count_nonzero(slots >= len(walk)) != len(ranks):
             return None
-        return NextWalk(walk, walk.moved(slots, self._key_of(rows, chosen), ranks))
+        return NextSortedSlots(walk, walk.moved(slots, self._key_of(rows, chosen), ranks))
 
-    def take(self, following: "NextWalk | None") -> bool:
+    def take(self, following: "NextSortedSlots | None") -> bool:
         """Use the next walk, and return whether it was still based on the present one."""
         if following is None or self._changed or self._walk is not following.before:
             return False
         self._use(following.walk)
         return True
 
-    def _use(self, walk: Walk) -> None:
+    def _use(self, walk: SortedSlots) -> None:
         self._walk, self._changed, self._place = walk, [], None
 
     def keys(self, slots: Any) -> Keys:
@@ -147,8 +147,8 @@ class Order:
 
 
 @dataclass(frozen=True)
-class NextWalk:
+class NextSortedSlots:
     """A walk with the one that it is based on."""
 
-    before: Walk
-    walk: Walk
+    before: SortedSlots
+    walk: SortedSlots

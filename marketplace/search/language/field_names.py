@@ -9,7 +9,7 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
-from marketplace.gpu_catalogue.catalogue import MODELS, recognise
+from marketplace.gpu_catalogue.catalogue import MODELS, recognise_model
 
 _COMPARED_CHARS: Final = 40  # difflib is quadratic, and a longer word resembles none of ours anyway
 _OTHERS_SHOWN: Final = 12
@@ -37,7 +37,7 @@ def did_you_mean(word: str, choices: Collection[str]) -> str:
     return _("Choices: %(choices)s.") % {"choices": f"{listed}, …" if len(choices) > _OTHERS_SHOWN else listed}
 
 
-def shown(text: str) -> str:
+def quoted_input(text: str) -> str:
     """Return the input in quotation marks, cut to a limited length."""
     return repr(text if len(text) <= _COMPARED_CHARS else f"{text[: _COMPARED_CHARS - 1]}…")
 
@@ -74,7 +74,7 @@ def guess_gpus(text: str) -> list[str]:
         return alike
     if len(text) > _NAME_CHARS:
         return []
-    model = recognise(text)
+    model = recognise_model(text)
     return [model.slug] if model.known else []
 
 

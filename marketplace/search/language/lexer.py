@@ -8,7 +8,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from marketplace.errors import SearchSyntaxError
-from marketplace.search.language.field_names import shown
+from marketplace.search.language.field_names import quoted_input
 from marketplace.search.language.fields import Op
 from marketplace.search.language.options import LIST_MAX
 
@@ -54,7 +54,7 @@ class Scanner:
             return self._quoted(start)
         found = _WORD.match(self.line, start)
         if found is None:
-            character = shown(self.line[start : start + 1])
+            character = quoted_input(self.line[start : start + 1])
             ended = _("The search is incomplete here.")
             detail = ended if self.ended else _("%(character)s isn't allowed here.") % {"character": character}
             hint = _("Enter %(what)s; quote values with spaces or operators.") % {"what": what}

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 from marketplace.pricing.prices import TERM_HOURS
-from marketplace.search.language.field_names import did_you_mean, shown
+from marketplace.search.language.field_names import did_you_mean, quoted_input
 from marketplace.search.language.fields import BILLING_MODES, SORTS, TERMS, Condition, OfferQuery, Op, Scalar
 from marketplace.search.language.values import BadValue, read_choice, read_number, write_value
 
@@ -25,7 +25,7 @@ SORT_NAMES: Final = tuple(sign + name for name in SORTS for sign in ("", "-"))
 
 
 @dataclass(frozen=True)
-class Wish:
+class SearchOption:
     """Option of a query, which is set rather than compared: its name, API parameter, and allowed values."""
 
     name: str
@@ -38,7 +38,7 @@ class Wish:
 
 
 @dataclass
-class Found:
+class ParsedSearch:
     """What a reader has found so far; options by field."""
 
     conditions: list[Condition] = field(default_factory=list)
@@ -57,13 +57,13 @@ def _whole(name: str, text: str, *, lowest: int, highest: int) -> int:
     value = read_number(name, text.strip())
     if value != int(value) or not lowest <= value <= highest:
         hint = _("Enter a whole number from %(lowest)s to %(highest)s.") % {"lowest": lowest, "highest": highest}
-        raise BadValue(_("%(text)s is out of range.") % {"text": shown(text)}, hint=hint)
+        raise BadValue(_("%(text)s is out of range.") % {"text": quoted_input(text)}, hint=hint)
     return int(value)
 
 
 def _image(text: str) -> str:
     if not _IMAGE.fullmatch(text):
-        detail = _("%(text)s isn't an image.") % {"text": shown(text)}
+        detail = _("%(text)s isn't an image.") % {"text": quoted_input(text)}
         raise BadValue(detail, hint=_("Enter an image's slug or ID; GET /images lists them."))
     return text
 
@@ -71,7 +71,7 @@ def _image(text: str) -> str:
 def _sort(text: str) -> str:
     """Return the sort order in a text; signs matter here, so the comparison is exact."""
     if text not in SORT_NAMES:
-        detail = _("%(text)s isn't a sort order.") % {"text": shown(text)}
+        detail = _("%(text)s isn't a sort order.") % {"text": quoted_input(text)}
         raise BadValue(detail, hint=did_you_mean(text, SORT_NAMES), choices=SORT_NAMES)
     return text
 
@@ -80,19 +80,19 @@ def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
     return lambda text: read_choice(text, choices)
 
 
-WISHES: Final[Mapping[str, Wish]] = {
+OPTIONS: Final[Mapping[str, SearchOption]] = {
     wish.name: wish
     for wish in (
-        Wish("count", "gpu_count", "gpu_count", _count, "Number of GPUs together; total prices are for all of them"),
-        Wish(
+        SearchOption("count", "gpu_count", "gpu_count", _count, "Number of GPUs together; total prices are for all of them"),
+        SearchOption(
             *("mode", "billing_mode", "billing_mode", _one_of(BILLING_MODES), "Billing mode used for prices"),
             choices=BILLING_MODES,
         ),
-        Wish(
+        SearchOption(
             *("term", "term", "term", _one_of(tuple(TERM_HOURS)), "Term of reserved prices"),
             choices=tuple(TERM_HOURS),
         ),
-        Wish(
+        SearchOption(
             *(
                 "data_disk",
                 "data_disk_gb",
@@ -102,8 +102,10 @@ WISHES: Final[Mapping[str, Wish]] = {
             ),
             unit="GB",
         ),
-        Wish("image", "image", "image", _image, "Image, by slug or ID; hosts that can't run it are excluded"),
-        Wish("sort", "sort", "sort", _sort, 'Sort order of the offers; prefix "-" for descending', choices=SORT_NAMES),
+        SearchOption("image", "image", "image", _image, "Image, by slug or ID; hosts that can't run it are excluded"),
+        SearchOption(
+            "sort", "sort", "sort", _sort, 'Sort order of the offers; prefix "-" for descending', choices=SORT_NAMES
+        ),
     )
 }
 DEFAULTS: Final = OfferQuery()
@@ -111,7 +113,7 @@ DEFAULTS: Final = OfferQuery()
 COUNT_SIGNS: Final = frozenset({Op.EQ, Op.GE, Op.GT})
 
 
-def as_wished_count(op: Op, text: str) -> int:
+def count_option(op: Op, text: str) -> int:
     """Return the count in `count=2`, `count>=2` or `count>1`."""
     return (
         _count(text) if op is not Op.GT else _count(str(_whole("count", text, lowest=0, highest=MAX_GPUS_PER_HOST - 1) + 1))
@@ -145,14 +147,14 @@ def in_order(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     return tuple(sorted(dict.fromkeys(conditions), key=_condition_order))
 
 
-def to_query(found: Found) -> OfferQuery:
+def to_query(found: ParsedSearch) -> OfferQuery:
     return replace(DEFAULTS, conditions=in_order(found.conditions), **found.wishes)
 
 
-def stated_wishes(query: OfferQuery) -> dict[str, Any]:
+def stated_options(query: OfferQuery) -> dict[str, Any]:
     """Return options that differ from their defaults, by name in a line."""
-    stated = {name: getattr(query, wish.field) for name, wish in WISHES.items()}
-    return {name: value for name, value in stated.items() if value != getattr(DEFAULTS, WISHES[name].field)}
+    stated = {name: getattr(query, wish.field) for name, wish in OPTIONS.items()}
+    return {name: value for name, value in stated.items() if value != getattr(DEFAULTS, OPTIONS[name].field)}
 
 
 def _condition_order(one: Condition) -> tuple[int, int, list[tuple[Decimal, str]]]:

@@ -15,19 +15,19 @@ from marketplace.search.language.lexer import Scanner, Text, quoted
 from marketplace.search.language.options import (
     CONDITIONS_MAX,
     COUNT_SIGNS,
-    WISHES,
-    Found,
-    as_wished_count,
+    OPTIONS,
+    ParsedSearch,
     condition,
-    stated_wishes,
+    count_option,
+    stated_options,
     to_query,
 )
 from marketplace.search.language.values import UNITS, BadValue, read_value, several_models, write_value
 
 LINE_MAX: Final = 500
 # Other names of the same options, so that a line may use those of the API.
-_SYNONYMS: Final = {wish.parameter: name for name, wish in WISHES.items()}
-_NAMES: Final = (*TERMS, *(name for name in WISHES if name not in TERMS))
+_SYNONYMS: Final = {wish.parameter: name for name, wish in OPTIONS.items()}
+_NAMES: Final = (*TERMS, *(name for name in OPTIONS if name not in TERMS))
 _FLAGS: Final = frozenset(name for name, term in TERMS.items() if term.kind is Kind.FLAG)
 _LISTS: Final = (Op.IN, Op.NOT_IN)
 
@@ -41,7 +41,7 @@ def parse_line(text: str) -> OfferQuery:
     return to_query(find_in_line(text))
 
 
-def find_in_line(text: str) -> Found:
+def find_in_line(text: str) -> ParsedSearch:
     """Return conditions and stated options of a line, before defaults are filled in."""
     if len(text) > LINE_MAX:
         hint = _("A search can have at most %(most)s characters.") % {"most": LINE_MAX}
@@ -51,7 +51,7 @@ def find_in_line(text: str) -> Found:
 
 def write_line(query: OfferQuery) -> str:
     """Return the line that `parse_line` reads as `query`, without page and image needs."""
-    stated = stated_wishes(query)
+    stated = stated_options(query)
     sort = stated.pop("sort", None)
     parts = [f"{name}={_written(value)}" for name, value in stated.items()]
     parts += [write_condition(one) for one in query.conditions]
@@ -76,10 +76,10 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.scan = Scanner(text)
-        self.found = Found()
+        self.found = ParsedSearch()
         self.parts = 0
 
-    def read(self) -> Found:
+    def read(self) -> ParsedSearch:
         self.scan.skip(",")
         while not self.scan.ended:
             self._part()
@@ -133,24 +133,24 @@ class _Reader:
         name = word.text.lower()
         name = name if name in _NAMES else _SYNONYMS.get(name, name)
         if name not in _NAMES or word.quoted:
-            detail = _("Unknown field: %(text)s.") % {"text": field_names.shown(word.text)}
+            detail = _("Unknown field: %(text)s.") % {"text": field_names.quoted_input(word.text)}
             _refuse(detail, word, field_names.did_you_mean(name, _NAMES), choices=_NAMES)
         if op.value not in _signs_of(name):
             signs = _signs_of(name)
             detail = _("%(name)s can't be compared with %(sign)s.") % {"name": name, "sign": op}
             _refuse(detail, Text(op, place), _signs_hint(signs), choices=signs)
         self.scan.skip()
-        if name in WISHES and (name != "count" or op in COUNT_SIGNS):
-            self._wish(word, name, op)
+        if name in OPTIONS and (name != "count" or op in COUNT_SIGNS):
+            self._option(word, name, op)
         elif op in _LISTS:
             self._condition(TERMS[name], op, self.scan.list())
         else:
             self._condition(TERMS[name], op, [self._value(name)])
 
-    def _wish(self, word: Text, name: str, op: Op) -> None:
-        wish = WISHES[name]
+    def _option(self, word: Text, name: str, op: Op) -> None:
+        wish = OPTIONS[name]
         text = self._value(name)
-        value = _valued(text, lambda given: as_wished_count(op, given) if name == "count" else wish.read(given))
+        value = _valued(text, lambda given: count_option(op, given) if name == "count" else wish.read(given))
         if self.found.wishes.setdefault(wish.field, value) != value:
             _refuse(_("%(name)s is set twice, with different values.") % {"name": name}, word, _("Remove one of them."))
 
@@ -204,7 +204,7 @@ def _guessed(word: Text) -> tuple[str, str]:
 def _unknown(word: Text) -> NoReturn:
     close = field_names.nearest(word.text, (*_NAMES, *field_names.slugs()))
     hint = _("Did you mean %(choice)s?") % {"choice": close} if close else _("Enter a field, an operator and a value.")
-    detail = _("%(text)s isn't a known field, GPU, series or architecture.") % {"text": field_names.shown(word.text)}
+    detail = _("%(text)s isn't a known field, GPU, series or architecture.") % {"text": field_names.quoted_input(word.text)}
     _refuse(detail, word, hint, choices=_NAMES)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from marketplace.search.language import field_names
-from marketplace.search.language.field_names import shown
+from marketplace.search.language.field_names import quoted_input
 from marketplace.search.language.fields import Kind, Scalar, Term
 
 _NUMBER: Final = re.compile(r"(\d{1,9}(?:\.\d{1,6})?|\.\d{1,6}) ?([A-Za-z/%]{0,10})", re.ASCII)
@@ -90,15 +90,15 @@ def read_number(name: str, text: str) -> Decimal:
     """
     found = _NUMBER.fullmatch(text)
     if found is None:
-        raise BadValue(_("%(text)s isn't a number.") % {"text": shown(text)}, hint=_number_hint(name))
+        raise BadValue(_("%(text)s isn't a number.") % {"text": quoted_input(text)}, hint=_number_hint(name))
     units = UNITS.get(name, {})
     factor = units.get(found[2].lower()) if found[2] else _ONE
     if factor is None:
-        detail = _("%(name)s has no unit %(unit)s.") % {"name": name, "unit": shown(found[2])}
+        detail = _("%(name)s has no unit %(unit)s.") % {"name": name, "unit": quoted_input(found[2])}
         raise BadValue(detail, hint=_number_hint(name), choices=list(units))
     value = (Decimal(found[1]) * factor).normalize()
     if int(value.as_tuple().exponent) < _FINEST or value >= 10**12:
-        detail = _("%(text)s is too large or has too many decimals.") % {"text": shown(text)}
+        detail = _("%(text)s is too large or has too many decimals.") % {"text": quoted_input(text)}
         raise BadValue(detail, hint=_("Use at most nine digits and six decimals."))
     return value
 
@@ -107,7 +107,7 @@ def read_flag(text: str) -> bool:
     lower = text.lower()
     if lower in _TRUE or lower in _FALSE:
         return lower in _TRUE
-    detail = _("%(text)s isn't true or false.") % {"text": shown(text)}
+    detail = _("%(text)s isn't true or false.") % {"text": quoted_input(text)}
     raise BadValue(detail, hint=_("Enter true or false."), choices=["true", "false"])
 
 
@@ -119,7 +119,7 @@ def read_choice(text: str, choices: Sequence[str]) -> str:
     """
     found = field_names.choice_like(text, choices)
     if found is None:
-        detail = _("%(text)s isn't one of the choices.") % {"text": shown(text)}
+        detail = _("%(text)s isn't one of the choices.") % {"text": quoted_input(text)}
         raise BadValue(detail, hint=field_names.did_you_mean(text, choices), choices=choices)
     return found
 
@@ -151,7 +151,9 @@ def _share(value: Decimal) -> Decimal:
 
 def _version(text: str) -> str:
     if not _VERSION.fullmatch(text):
-        raise BadValue(_("%(text)s isn't a version.") % {"text": shown(text)}, hint=_("Enter a version, such as 12.4."))
+        raise BadValue(
+            _("%(text)s isn't a version.") % {"text": quoted_input(text)}, hint=_("Enter a version, such as 12.4.")
+        )
     return ".".join(str(int(part)) for part in text.split("."))
 
 
@@ -169,20 +171,20 @@ def _gpu(text: str) -> str:
         raise several_models(text, guesses)
     slug = text.lower().replace(" ", "-")
     if not _SLUG.fullmatch(slug):
-        detail = _("%(text)s isn't a GPU model slug.") % {"text": shown(text)}
+        detail = _("%(text)s isn't a GPU model slug.") % {"text": quoted_input(text)}
         raise BadValue(detail, hint=field_names.did_you_mean(slug, field_names.slugs()), choices=field_names.slugs())
     return slug
 
 
 def several_models(text: str, guesses: Sequence[str]) -> BadValue:
     """Return the error about a name that matches more than one GPU model."""
-    detail = _("%(text)s matches several GPU models.") % {"text": shown(text)}
+    detail = _("%(text)s matches several GPU models.") % {"text": quoted_input(text)}
     return BadValue(detail, hint=_("Use gpu in [%(models)s].") % {"models": ",".join(guesses[:3])}, choices=guesses)
 
 
 def _host(text: str) -> str:
     if not _HOST.fullmatch(text):
-        detail = _("%(text)s isn't a host ID.") % {"text": shown(text)}
+        detail = _("%(text)s isn't a host ID.") % {"text": quoted_input(text)}
         raise BadValue(detail, hint=_("Enter host_ and 32 hexadecimal digits."))
     return text
 

@@ -8,9 +8,9 @@ from rest_framework.response import Response
 
 from common.errors import NotFound
 from common.http.resource_schemas import schema_of
-from common.http.views import PublicView, checked
+from common.http.views import PublicView, validated
 from marketplace.advisor.recommend import advise
-from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.advisor.workload import Family, Precision, Task, Workload
 from marketplace.search.gpu_ranking import model_on_market, ranked
 from marketplace.web.advisor.serializers import AdviceOut, advice_resource
 from marketplace.web.guide import serializers
@@ -23,7 +23,7 @@ class GpuModelsView(PublicView):
         operation_id="gpu_models_list", parameters=[serializers.ModelQuery], responses=schema_of(serializers.ModelList)
     )
     def get(self, request: Request) -> Response:
-        asked = checked(serializers.ModelQuery, request.query_params)
+        asked = validated(serializers.ModelQuery, request.query_params)
         return Response(serializers.models_resource(ranked(asked["sort"])))
 
 
@@ -46,10 +46,10 @@ class AdviceView(PublicView):
 
     @extend_schema(operation_id="advice_create", request=serializers.WorkIn, responses={200: schema_of(AdviceOut)})
     def post(self, request: Request) -> Response:
-        return Response(advice_resource(advise(work_from(checked(serializers.WorkIn, request.data)))))
+        return Response(advice_resource(advise(work_from(validated(serializers.WorkIn, request.data)))))
 
 
-def work_from(given: dict[str, Any]) -> Work:
+def work_from(given: dict[str, Any]) -> Workload:
     named = {"task": Task, "family": Family, "precision": Precision}
     fields: dict[str, Any] = {name: named[name](value) if name in named else value for name, value in given.items()}
-    return Work(**fields)
+    return Workload(**fields)

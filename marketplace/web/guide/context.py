@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import DomainError
 from common.ids import public_id
-from marketplace.advisor.formatting import in_hours
+from marketplace.advisor.formatting import format_hours
 from marketplace.advisor.recommend import Advice, advise
 from marketplace.advisor.selectors import Run, plans_on_market, runs_for
 from marketplace.gpu_catalogue.catalogue import by_slug
@@ -111,7 +111,10 @@ def _refusal(error: DomainError) -> Refusal:
             )
         case "deadline_too_short" if extra.get("least_hours") is not None:
             title = _("No single host can finish this in time")
-            named = {"least": in_hours(float(str(extra["least_hours"]))), "gpu_model": by_slug(str(extra["gpu_model"])).name}
+            named = {
+                "least": format_hours(float(str(extra["least_hours"]))),
+                "gpu_model": by_slug(str(extra["gpu_model"])).name,
+            }
             extra = {**extra, **named}
             advice = _(
                 "The fastest option, %(gpu_count)s × %(gpu_model)s, needs about %(least)s. Allow more time, or "

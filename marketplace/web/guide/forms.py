@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import InvalidInput
-from marketplace.advisor.formatting import in_short
+from marketplace.advisor.formatting import format_number
 from marketplace.advisor.workload import (
     BOUNDS,
     LEAST_DEADLINE_HOURS,
@@ -17,8 +17,8 @@ from marketplace.advisor.workload import (
     Family,
     Precision,
     Task,
-    Work,
-    check_work,
+    Workload,
+    check_workload,
 )
 
 FIRST_PRESET: Final = "chat-7b"
@@ -71,7 +71,7 @@ class AmountField(forms.CharField):
             raise forms.ValidationError(_("Enter a number, such as 500, 110M or 7B."))
         amount = round(float(found[1]) * _FACTORS[found[2]])
         if not self.least <= amount <= self.most:
-            bounds = {"least": in_short(self.least), "most": in_short(self.most)}
+            bounds = {"least": format_number(self.least), "most": format_number(self.most)}
             raise forms.ValidationError(_("From %(least)s to %(most)s.") % bounds)
         return amount
 
@@ -117,16 +117,16 @@ class AdvisorForm(forms.Form):
     def trains(self) -> bool:
         return bool(self["task"].value() != Task.INFER)
 
-    def work(self) -> Work | None:
+    def work(self) -> Workload | None:
         """Return the workload, or None where a field is wrong or contradicts another; the fields have errors."""
         if not self.is_valid():
             return None
         given = {name: value for name, value in self.cleaned_data.items() if name != "of" and value not in (None, "")}
         named = {"task": Task, "family": Family, "precision": Precision}
         given |= {name: kind(given[name]) for name, kind in named.items()}
-        work = Work(**{**given, "recompute": given.get("recompute", "1") == "1"})
+        work = Workload(**{**given, "recompute": given.get("recompute", "1") == "1"})
         try:
-            check_work(work)
+            check_workload(work)
         except InvalidInput as error:
             for wrong in error.errors:
                 self.add_error(wrong.field, _CONTRADICTIONS[wrong.field])
@@ -144,7 +144,7 @@ _CONTRADICTIONS: Final = {
 def form_of(given: Mapping[str, Any]) -> AdvisorForm:
     """Return the form of the sent fields, else of the preset in the URL, else of the first preset."""
     if "task" in given:
-        return AdvisorForm(_without_old_shape({**fields_of(Work()), **{name: given[name] for name in given}}))
+        return AdvisorForm(_without_old_shape({**fields_of(Workload()), **{name: given[name] for name in given}}))
     preset = given.get("preset", "") if given.get("preset", "") in PRESETS else FIRST_PRESET
     return AdvisorForm({**fields_of(PRESETS[preset]), "of": preset})
 
@@ -155,16 +155,16 @@ def _without_old_shape(fields: dict[str, Any]) -> dict[str, Any]:
     They would hardly be those of the new model.
     """
     preset = PRESETS.get(fields.get("of", ""))
-    if preset is None or fields["parameters"] == in_short(preset.parameters):
+    if preset is None or fields["parameters"] == format_number(preset.parameters):
         return fields
     is_untouched = (fields["layers"], fields["hidden"]) == (str(preset.layers), str(preset.hidden))
     return {**fields, "of": "", **({"layers": "0", "hidden": "0"} if is_untouched else {})}
 
 
-def fields_of(work: Work) -> dict[str, str]:
+def fields_of(work: Workload) -> dict[str, str]:
     """Return the fields as a person would fill them in."""
     texts = {name: str(getattr(work, name)) for name in BOUNDS}
-    texts |= {name: in_short(getattr(work, name)) if getattr(work, name) else "" for name in ("parameters", "items")}
+    texts |= {name: format_number(getattr(work, name)) if getattr(work, name) else "" for name in ("parameters", "items")}
     texts |= {"task": work.task.value, "family": work.family.value, "precision": work.precision.value}
     deadline = "" if work.deadline_hours is None else f"{work.deadline_hours:g}"
     return texts | {"recompute": "1" if work.recompute else "0", "deadline_hours": deadline}

@@ -7,10 +7,10 @@ from rest_framework import serializers
 
 from common.money import format_money
 from common.resources import resource
-from marketplace.advisor.workload import BOUNDS, LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Family, Precision, Task, Work
+from marketplace.advisor.workload import BOUNDS, LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Family, Precision, Task, Workload
 from marketplace.search.gpu_ranking import RANKINGS, ModelOnMarket
 
-_DEFAULTS: Final = Work()
+_DEFAULTS: Final = Workload()
 
 
 class ModelQuery(serializers.Serializer[Any]):

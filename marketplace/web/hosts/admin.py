@@ -17,7 +17,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, panel_user, staff_panel
 from common import clock
 from common.http.fields import NameField
 from marketplace.constants import WRITE_OFF_REASON_CHARS
@@ -79,7 +79,7 @@ class HostWriteOffAdmin(ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: HostWriteOff, form: WriteOffForm, change: bool) -> None:
         chosen: Host = form.cleaned_data["host"]
         written = write_off_host(
-            staff=signed_in(request), host_id=chosen.pk, reason=form.cleaned_data["why"], now=clock.now()
+            staff=panel_user(request), host_id=chosen.pk, reason=form.cleaned_data["why"], now=clock.now()
         )
         obj.__dict__.update(written.__dict__)
         messages.warning(request, _("Host written off. Its instances end now, and their renters are notified."))

@@ -8,12 +8,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.agent_release import enrol_command
 from common.http.pagination import CursorPagination
 from common.http.resource_schemas import page_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id, public_id
 from common.money import format_money, parse_money
 from marketplace.hosts.agent_keys import revoke_own_agent
@@ -34,7 +34,7 @@ class HostsView(APIView):
     @extend_schema(operation_id="hosts_list", responses=page_of(Host, "HostPage", "A page of your hosts."))
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
-        hosts = pages.paginate_queryset(hosts_of(asker(request).pk), request, self) or []
+        hosts = pages.paginate_queryset(hosts_of(current_user(request).pk), request, self) or []
         return pages.get_paginated_response([host_resource(host) for host in hosts])
 
 
@@ -45,7 +45,7 @@ class HostView(APIView):
 
     @extend_schema(operation_id="hosts_retrieve", responses=schema_of(HostDetail))
     def get(self, request: Request, host_id: str) -> Response:
-        host = host_of(asker(request).pk, parse_public_id("host", host_id))
+        host = host_of(current_user(request).pk, parse_public_id("host", host_id))
         return Response(
             HostDetail(**vars(host_resource(host)), events=[event_resource(event) for event in host_events(host.pk)])
         )
@@ -58,10 +58,10 @@ class ListingView(APIView):
 
     @extend_schema(operation_id="hosts_listing", request=serializers.Listing, responses=schema_of(Host))
     def patch(self, request: Request, host_id: str) -> Response:
-        changes, until = read_listing(checked(serializers.Listing, request.data))
+        changes, until = read_listing(validated(serializers.Listing, request.data))
         key = parse_public_id("host", host_id)
-        change_listing(actor_id=asker(request).pk, host_id=key, changes=changes, until=until)
-        return Response(host_resource(host_of(asker(request).pk, key)))
+        change_listing(actor_id=current_user(request).pk, host_id=key, changes=changes, until=until)
+        return Response(host_resource(host_of(current_user(request).pk, key)))
 
 
 class RevokeAgentView(APIView):
@@ -76,13 +76,13 @@ class RevokeAgentView(APIView):
         The host counts as silent: its instances run on where they are, nobody pays for them, and nothing new
         is rented.
         """
-        owner_id, key = asker(request).pk, parse_public_id("host", host_id)
+        owner_id, key = current_user(request).pk, parse_public_id("host", host_id)
 
         def work() -> tuple[int, Any]:
             revoke_own_agent(actor_id=owner_id, host_id=key)
             return 200, host_resource(host_of(owner_id, key))
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 class JoinTokensView(APIView):
@@ -94,14 +94,14 @@ class JoinTokensView(APIView):
         operation_id="join_tokens_create", request=serializers.JoinTokenIn, responses={201: schema_of(serializers.JoinToken)}
     )
     def post(self, request: Request) -> Response:
-        wanted = checked(serializers.JoinTokenIn, request.data)
+        wanted = validated(serializers.JoinTokenIn, request.data)
         price_micros = parse_money(wanted.pop("price_hourly"))
 
         def work() -> tuple[int, Any]:
-            token, secret = issue_join_token(owner=asker(request), price_micros=price_micros, **wanted)
+            token, secret = issue_join_token(owner=current_user(request), price_micros=price_micros, **wanted)
             return 201, _join_token(token, secret)
 
-        return reply_once(request, work, once=("token", "command"))
+        return idempotent_response(request, work, once=("token", "command"))
 
 
 def _join_token(token: Any, secret: str) -> serializers.JoinToken:

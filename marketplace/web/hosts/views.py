@@ -7,7 +7,7 @@ from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
 from accounts.users.profile import edit_profile
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.agent_release import enrol_command, served_release
 from common.http.htmx import render
 from common.ids import parse_public_id
@@ -18,21 +18,21 @@ from marketplace.hosts.selectors import hosts_of
 from marketplace.web.forms import EnrolForm
 
 
-@signed_in
+@login_required_page
 def my_hosts(request: SignedInRequest) -> HttpResponse:
     context = {"hosts": hosts_of(request.user.pk), "form": EnrolForm()}
     return render(request, page="marketplace/my_hosts.html", part="marketplace/_hosts.html", context=context)
 
 
 @require_POST
-@signed_in
+@login_required_page
 def become_host_owner(request: SignedInRequest) -> HttpResponse:
     edit_profile(user_id=request.user.pk, is_host_owner=True)
     return redirect("my_hosts")
 
 
 @require_POST
-@signed_in
+@login_required_page
 def enrol_host(request: SignedInRequest) -> HttpResponse:
     """Show the enrolment command with its join token, which is shown only once."""
     form = EnrolForm(request.POST)
@@ -45,7 +45,7 @@ def enrol_host(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def offer_listing(request: SignedInRequest, offer_id: str) -> HttpResponse:
     listed = request.POST.get("listed") == "yes"
     set_listed(actor_id=request.user.pk, offer_id=parse_public_id("offr", offer_id), listed=listed)
@@ -53,7 +53,7 @@ def offer_listing(request: SignedInRequest, offer_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def host_draining(request: SignedInRequest, host_id: str) -> HttpResponse:
     draining = request.POST.get("draining") == "yes"
     set_draining(actor_id=request.user.pk, host_id=parse_public_id("host", host_id), draining=draining)
@@ -61,7 +61,7 @@ def host_draining(request: SignedInRequest, host_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def host_revoke_agent(request: SignedInRequest, host_id: str) -> HttpResponse:
     revoke_own_agent(actor_id=request.user.pk, host_id=parse_public_id("host", host_id))
     return redirect("my_hosts")

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.http.resource_schemas import schema_of
-from common.http.views import PublicView, checked
+from common.http.views import PublicView, validated
 from common.ids import parse_public_id
 from common.money import format_money, money_or_none
 from common.resources import resource
@@ -51,7 +51,7 @@ class OfferPricesView(PublicView):
 
     @extend_schema(operation_id="offers_prices", parameters=[HistoryQuery], responses=schema_of(HistoryOut))
     def get(self, request: Request, offer_id: str) -> Response:
-        key, days = parse_public_id("offr", offer_id), checked(HistoryQuery, request.query_params)["days"]
+        key, days = parse_public_id("offr", offer_id), validated(HistoryQuery, request.query_params)["days"]
         shown = [_day(day) for day in daily_prices(key, days=days)]
         changes = [_change(point) for point in price_history(key, days=days)]
         return Response(HistoryOut(currency=settings.MARKET_CURRENCY, days=shown, changes=changes))

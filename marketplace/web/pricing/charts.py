@@ -8,7 +8,7 @@ from uuid import UUID
 from common import clock
 from marketplace.constants import PRICE_HISTORY_DAYS
 from marketplace.pricing.selectors import PricePoint, price_history
-from marketplace.pricing.svg_charts import Axis, Number, Tick, line_of, round_values, steps_of, up
+from marketplace.pricing.svg_charts import Axis, Number, Tick, height_of, line_of, round_values, steps_of
 
 _AIR: Final = 10  # a tenth above and below the line
 
@@ -44,7 +44,7 @@ def _drawn(points: list[PricePoint], now: datetime) -> PriceChart:
     return PriceChart(
         line=line_of(x, y, steps_of(steps, until)),
         spot_line=_spot_line(points, x, y),
-        ticks=[Tick(up(y, value), int(value)) for value in round_values(y, 3)],
+        ticks=[Tick(height_of(y, value), int(value)) for value in round_values(y, 3)],
         since=points[0].at,
         until=now,
         low_micros=min(prices),

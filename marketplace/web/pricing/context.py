@@ -19,8 +19,8 @@ from marketplace.web.pricing.forms import (
     PriceFields,
     TiersField,
     bps_of,
+    initial_prices,
     percent_field,
-    prices_as_typed,
     tiers_of,
 )
 
@@ -71,7 +71,7 @@ class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        typed = prices_as_typed(self.instance)
+        typed = initial_prices(self.instance)
         self.initial.update(typed, price=typed["price_micros"], tiers_line=typed["tiers"])
 
     def change(self) -> ListingChange:

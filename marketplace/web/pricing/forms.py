@@ -157,7 +157,7 @@ def bps_of(percent: Decimal) -> int:
     return int(percent * _BPS_PER_PERCENT)
 
 
-def prices_as_typed(offer: Offer) -> dict[str, str]:
+def initial_prices(offer: Offer) -> dict[str, str]:
     """Return the initial values of the form."""
     return {
         "price_micros": format_money(offer.price_micros),

@@ -8,17 +8,17 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.errors import InvalidInput
 from common.http.htmx import render
 from common.ids import parse_public_id
 from marketplace.hosts.offers import set_listed_until, set_price, set_prices
 from marketplace.pricing.selectors import own_offer
-from marketplace.web.pricing.forms import PriceFields, QuickPriceForm, UntilForm, prices_as_typed
+from marketplace.web.pricing.forms import PriceFields, QuickPriceForm, UntilForm, initial_prices
 
 
 @require_POST
-@signed_in
+@login_required_page
 def offer_price(request: SignedInRequest, offer_id: str) -> HttpResponse:
     """Set the hourly price from the row of the offer."""
     form = QuickPriceForm(request.POST)
@@ -33,11 +33,11 @@ def offer_price(request: SignedInRequest, offer_id: str) -> HttpResponse:
     return redirect("my_hosts")
 
 
-@signed_in
+@login_required_page
 def offer_prices(request: SignedInRequest, offer_id: str) -> HttpResponse:
     """Show the form of prices in every mode; a POST saves it and shows the result."""
     offer, saved = own_offer(request.user.pk, parse_public_id("offr", offer_id)), False
-    form = PriceFields(request.POST or None, initial=prices_as_typed(offer))
+    form = PriceFields(request.POST or None, initial=initial_prices(offer))
     if form.is_valid():
         try:
             set_prices(actor_id=request.user.pk, change=form.change(offer.pk))
@@ -49,7 +49,7 @@ def offer_prices(request: SignedInRequest, offer_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def host_until(request: SignedInRequest, host_id: str) -> HttpResponse:
     """Set the last day of the host, which is included as a whole day in UTC."""
     form = UntilForm(request.POST)

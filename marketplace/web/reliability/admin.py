@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
+from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, panel_user, staff_panel
 from common.errors import DomainError
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
 from marketplace.hosts.selectors import hosts_of
@@ -65,19 +65,19 @@ class OwnMaintenanceAdmin(OwnRowsAdmin):
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Limit the choices to the owner's hosts."""
-        own = {"queryset": hosts_of(signed_in(request).pk)}
+        own = {"queryset": hosts_of(panel_user(request).pk)}
         return super().formfield_for_foreignkey(db_field, request, **{**kwargs, **own})
 
     def save_model(self, request: HttpRequest, obj: Maintenance, form: MaintenanceForm, change: bool) -> None:
         wanted = {**form.cleaned_data, "host_id": form.cleaned_data["host"].pk}
         del wanted["host"]
-        obj.__dict__.update(announce_maintenance(actor_id=signed_in(request).pk, **wanted).__dict__)
+        obj.__dict__.update(announce_maintenance(actor_id=panel_user(request).pk, **wanted).__dict__)
 
     @admin.action(description=_("Cancel"))
     def cancel(self, request: HttpRequest, rows: QuerySet[Maintenance]) -> None:
         for row in rows:
             try:
-                cancel_maintenance(actor_id=signed_in(request).pk, host_id=row.host_id, maintenance_id=row.pk)
+                cancel_maintenance(actor_id=panel_user(request).pk, host_id=row.host_id, maintenance_id=row.pk)
             except DomainError as error:
                 messages.error(request, f"{row}: {error.detail}")
             else:

@@ -7,12 +7,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common import clock
 from common.http.pagination import CursorPagination
 from common.http.resource_schemas import schema_of
-from common.http.views import PublicView, checked
+from common.http.views import PublicView, validated
 from common.ids import parse_public_id
 from marketplace.hosts.host_resources import Host, host_resource
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
@@ -40,7 +40,7 @@ class MaintenancesView(APIView):
 
     @extend_schema(operation_id="hosts_maintenance_list", responses=serializers.MaintenancePage)
     def get(self, request: Request, host_id: str) -> Response:
-        host, pages = host_of(asker(request).pk, parse_public_id("host", host_id)), CursorPagination()
+        host, pages = host_of(current_user(request).pk, parse_public_id("host", host_id)), CursorPagination()
         windows = pages.paginate_queryset(maintenance_of(host.pk), request, self) or []
         return pages.get_paginated_response([maintenance_resource(window) for window in windows])
 
@@ -60,9 +60,9 @@ class MaintenancesView(APIView):
     )
     def post(self, request: Request, host_id: str) -> Response:
         """Announce maintenance with a category and two times, or stop new rents now with `{"draining": true}`."""
-        key, owner_id = parse_public_id("host", host_id), asker(request).pk
+        key, owner_id = parse_public_id("host", host_id), current_user(request).pk
         drains = isinstance(request.data, dict) and "draining" in request.data
-        wanted = checked(hosts.Maintenance if drains else serializers.Announcement, request.data)
+        wanted = validated(hosts.Maintenance if drains else serializers.Announcement, request.data)
 
         def work() -> tuple[int, Any]:
             if drains:
@@ -70,7 +70,7 @@ class MaintenancesView(APIView):
                 return 200, host_resource(host_of(owner_id, key))
             return 201, maintenance_resource(announce_maintenance(actor_id=owner_id, host_id=key, **wanted))
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 class MaintenanceView(APIView):
@@ -82,5 +82,5 @@ class MaintenanceView(APIView):
     def delete(self, request: Request, host_id: str, maintenance_id: str) -> Response:
         """Cancel announced maintenance, or end it early."""
         key, which = parse_public_id("host", host_id), parse_public_id("mtn", maintenance_id)
-        window = cancel_maintenance(actor_id=asker(request).pk, host_id=key, maintenance_id=which)
+        window = cancel_maintenance(actor_id=current_user(request).pk, host_id=key, maintenance_id=which)
         return Response(maintenance_resource(window))

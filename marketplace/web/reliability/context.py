@@ -82,7 +82,7 @@ def maintenance_context(host: Host, form: MaintenanceForm, now: datetime) -> dic
     }
 
 
-def tell_refusal(form: MaintenanceForm, error: InvalidInput) -> None:
+def add_refusal(form: MaintenanceForm, error: InvalidInput) -> None:
     """Add the service's refusal to the fields of the form, in the reader's language."""
     for wrong in error.errors:
         form.add_error("hours" if wrong.field == "ends_at" else wrong.field, str(REFUSALS.get(wrong.code, wrong.detail)))

@@ -10,7 +10,7 @@ from common.http.resource_schemas import page_of
 from common.ids import public_id
 from common.resources import OneOf, resource
 from marketplace.models import Maintenance
-from marketplace.reliability.scoring import FORMULA_VERSION, Reckoning
+from marketplace.reliability.scoring import FORMULA_VERSION, ReliabilityResult
 from marketplace.reliability.selectors import Ledger, LedgerEntry, excuses
 from marketplace.states import MaintenanceCategory, ReliabilityKind
 
@@ -117,7 +117,7 @@ def reliability_resource(ledger: Ledger) -> Reliability:
     )
 
 
-def _inputs(found: Reckoning) -> ReliabilityInputs:
+def _inputs(found: ReliabilityResult) -> ReliabilityInputs:
     return ReliabilityInputs(
         observed_seconds=_seconds(found.observed),
         excluded_seconds=_seconds(found.excluded),

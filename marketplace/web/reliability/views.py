@@ -7,13 +7,13 @@ from django.shortcuts import render as render_page
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common import clock
 from common.errors import InvalidInput
 from common.ids import parse_public_id
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
 from marketplace.hosts.selectors import host_of
-from marketplace.web.reliability.context import maintenance_context, reliability_context, tell_refusal
+from marketplace.web.reliability.context import add_refusal, maintenance_context, reliability_context
 from marketplace.web.reliability.forms import MaintenanceForm
 
 
@@ -23,7 +23,7 @@ def reliability(request: HttpRequest, host_id: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-@signed_in
+@login_required_page
 def host_maintenance(request: SignedInRequest, host_id: str) -> HttpResponse:
     host = host_of(request.user.pk, parse_public_id("host", host_id))
     form = MaintenanceForm(request.POST or None)
@@ -31,7 +31,7 @@ def host_maintenance(request: SignedInRequest, host_id: str) -> HttpResponse:
         try:
             announce_maintenance(actor_id=request.user.pk, host_id=host.pk, **form.announcement())
         except InvalidInput as error:
-            tell_refusal(form, error)
+            add_refusal(form, error)
         else:
             messages.success(request, _("Maintenance announced. Renters on this host are notified."))
             return redirect(request.path)
@@ -39,7 +39,7 @@ def host_maintenance(request: SignedInRequest, host_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def maintenance_cancel(request: SignedInRequest, host_id: str, maintenance_id: str) -> HttpResponse:
     key, which = parse_public_id("host", host_id), parse_public_id("mtn", maintenance_id)
     cancel_maintenance(actor_id=request.user.pk, host_id=key, maintenance_id=which)

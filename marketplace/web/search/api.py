@@ -13,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.errors import FieldError, InvalidInput, NotFound
 from common.http.pagination import CursorPagination
 from common.http.resource_schemas import schema_of
-from common.http.views import PublicView, checked
+from common.http.views import PublicView, validated
 from common.ids import parse_public_id
 from common.json import to_json
 from marketplace.hosts.offer_resources import Offer
@@ -30,13 +30,13 @@ from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace
 from marketplace.web.search import serializers
 from marketplace.web.search.language.openapi_parameters import (
     PRICE_WISHES,
+    option_parameters,
     page_parameters,
     search_parameters,
-    wish_parameters,
 )
-from marketplace.web.search.language.query_string import read_address, read_wishes
+from marketplace.web.search.language.query_string import parse_options, parse_query_string
 from marketplace.web.search.serializers import facets_json, offers_json, saved_search_resource, terms_resource
-from marketplace.web.search.volume_parameter import beside_volume, place_asked
+from marketplace.web.search.volume_parameter import near_volume, requested_place
 
 NeedsOfImage = Callable[[str], ImageNeeds]
 
@@ -70,13 +70,13 @@ class SearchView(PublicView):
         """
         address = request.META["QUERY_STRING"]
         if f"{MOUNTABLE}=" in address:  # a search without a volume stays unchanged
-            address = beside_volume(QueryDict(address), self.place(request)).urlencode()
-        return read_address(address, image_needs=self.needs)
+            address = near_volume(QueryDict(address), self.place(request)).urlencode()
+        return parse_query_string(address, image_needs=self.needs)
 
     def place(self, request: Request) -> VolumePlace | None:
         """Return the place of the volume to be mounted, if one is named."""
         assert self.place_of_volume is not None  # given by `search_urlpatterns`
-        return place_asked(request.query_params, self.place_of_volume)
+        return requested_place(request.query_params, self.place_of_volume)
 
     def needs(self, image: str) -> ImageNeeds:
         assert self.image_needs is not None  # given by `search_urlpatterns`
@@ -107,9 +107,9 @@ class FacetsView(SearchView):
 class OfferDetailView(PublicView):
     """Return one offer, open or not, with the requested prices."""
 
-    @extend_schema(operation_id="offers_retrieve", parameters=wish_parameters(*PRICE_WISHES), responses=schema_of(Offer))
+    @extend_schema(operation_id="offers_retrieve", parameters=option_parameters(*PRICE_WISHES), responses=schema_of(Offer))
     def get(self, request: Request, offer_id: str) -> Response:
-        query = read_wishes(request.query_params, names=PRICE_WISHES)
+        query = parse_options(request.query_params, names=PRICE_WISHES)
         return Response(priced_offer(parse_public_id("offr", offer_id), query))
 
 
@@ -127,12 +127,12 @@ class CompareView(PublicView):
                 explode=False,
                 description="Offer IDs, separated by commas",
             ),
-            *wish_parameters(*PRICE_WISHES),
+            *option_parameters(*PRICE_WISHES),
         ],
         responses=schema_of(serializers.OfferList),
     )
     def get(self, request: Request) -> Response:
-        query = read_wishes(request.query_params, names=PRICE_WISHES, others=("ids",))
+        query = parse_options(request.query_params, names=PRICE_WISHES, others=("ids",))
         return Response(serializers.OfferList(results=priced_offers(_ids(request), query)))
 
 
@@ -157,7 +157,7 @@ class SavedSearchesView(APIView):
     @extend_schema(operation_id="saved_searches_list", responses=serializers.SavedSearchPage)
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
-        searches = pages.paginate_queryset(saved_searches_of(asker(request).pk), request, self) or []
+        searches = pages.paginate_queryset(saved_searches_of(current_user(request).pk), request, self) or []
         return pages.get_paginated_response([saved_search_resource(each) for each in searches])
 
     @extend_schema(
@@ -166,12 +166,12 @@ class SavedSearchesView(APIView):
         responses={201: schema_of(serializers.SavedSearch)},
     )
     def post(self, request: Request) -> Response:
-        wanted = checked(serializers.SavedSearchIn, request.data)
+        wanted = validated(serializers.SavedSearchIn, request.data)
 
         def work() -> tuple[int, Any]:
-            return 201, saved_search_resource(save_search(user=asker(request), **wanted))
+            return 201, saved_search_resource(save_search(user=current_user(request), **wanted))
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)
 
 
 class SavedSearchView(APIView):
@@ -181,7 +181,7 @@ class SavedSearchView(APIView):
 
     @extend_schema(operation_id="saved_searches_retrieve", responses=schema_of(serializers.SavedSearch))
     def get(self, request: Request, search_id: str) -> Response:
-        return Response(saved_search_resource(saved_search_of(asker(request).pk, parse_public_id("srch", search_id))))
+        return Response(saved_search_resource(saved_search_of(current_user(request).pk, parse_public_id("srch", search_id))))
 
     @extend_schema(
         operation_id="saved_searches_rename",
@@ -189,12 +189,12 @@ class SavedSearchView(APIView):
         responses=schema_of(serializers.SavedSearch),
     )
     def patch(self, request: Request, search_id: str) -> Response:
-        wanted, key = checked(serializers.SavedSearchName, request.data), parse_public_id("srch", search_id)
-        return Response(saved_search_resource(rename_search(user_id=asker(request).pk, search_id=key, **wanted)))
+        wanted, key = validated(serializers.SavedSearchName, request.data), parse_public_id("srch", search_id)
+        return Response(saved_search_resource(rename_search(user_id=current_user(request).pk, search_id=key, **wanted)))
 
     @extend_schema(operation_id="saved_searches_delete", responses={204: None})
     def delete(self, request: Request, search_id: str) -> Response:
-        delete_search(user_id=asker(request).pk, search_id=parse_public_id("srch", search_id))
+        delete_search(user_id=current_user(request).pk, search_id=parse_public_id("srch", search_id))
         return Response(status=204)
 
 

@@ -17,10 +17,10 @@ from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.pricing.offer_requirements import NO_IMAGE, terms_within
 from marketplace.pricing.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.language.fields import BILLING_MODES, OfferQuery
-from marketplace.search.messages import DISK_WORDS, LENGTH_WORDS, MODE_WORDS, Words, percent_words, reserved_words
+from marketplace.search.messages import DISK_WORDS, LENGTH_WORDS, MODE_WORDS, Words, percent_text_of_ppm, reserved_words
 from marketplace.search.selectors import offers_like
 from marketplace.web.search.filter_panel import USUAL_COUNTS, Choice
-from marketplace.web.search.language.query_string import read_params
+from marketplace.web.search.language.query_string import parse_params
 from marketplace.web.search.rows import offer_rows, rent_query
 
 AT_MOST: Final = 4
@@ -91,7 +91,7 @@ FACTS: Final = (
     Fact(_("Driver"), "text", _column("driver")),
     Fact(_("Region"), "text", _column("region")),
     Fact(_("Verified"), "flag", _column("verified"), max),
-    Fact(_("Reliability"), "reliability", lambda row: (percent_words(row["reliability_ppm"]), row["host_id"])),
+    Fact(_("Reliability"), "reliability", lambda row: (percent_text_of_ppm(row["reliability_ppm"]), row["host_id"])),
     Fact(_("Available through"), "date", _column("listed_until")),
 )
 
@@ -104,7 +104,7 @@ def compare_context(ids: Sequence[UUID], params: QueryDict) -> dict[str, Any]:
     Raises:
         InvalidInput: a parameter is wrong.
     """
-    query = replace(read_params(params, image_needs=lambda _image: NO_IMAGE, others={"ids"}), conditions=())
+    query = replace(parse_params(params, image_needs=lambda _image: NO_IMAGE, others={"ids"}), conditions=())
     rows = offers_like(ids) if ids else []
     keys = [public_id("offr", row["id"]) for row in rows]
     return {
@@ -173,7 +173,7 @@ def toggle_pick(session: SessionBase, key: str) -> bool:
     return True
 
 
-def drop_pick(session: SessionBase, key: str, ids: Sequence[UUID]) -> list[UUID]:
+def remove_pick(session: SessionBase, key: str, ids: Sequence[UUID]) -> list[UUID]:
     """Remove an offer from the picked ones, and return the rest of `ids`."""
     offer_id = parse_public_id("offr", key)
     session[_PICKS] = [each.hex for each in picks_of(session) if each != offer_id]

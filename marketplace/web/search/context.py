@@ -24,17 +24,17 @@ from marketplace.search.messages import (
     MODE_WORDS,
     TERM_WORDS,
     Words,
-    condition_words,
+    condition_text,
     plain_number,
     reserved_words,
 )
 from marketplace.search.selectors import search_market
-from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace, way_to
+from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace, transfer_to
 from marketplace.web.search.filter_panel import THRESHOLDS, USUAL_COUNTS, Choice, fill_panel
 from marketplace.web.search.home_context import EXAMPLES
-from marketplace.web.search.language.query_string import read_params, write_params
+from marketplace.web.search.language.query_string import parse_params, write_params
 from marketplace.web.search.rows import OfferRow, offer_rows, rent_query
-from marketplace.web.search.volume_parameter import beside_volume, place_asked
+from marketplace.web.search.volume_parameter import near_volume, requested_place
 
 SORT_WORDS: Final[Mapping[str, Words]] = {
     "price": _("Price: low to high"),
@@ -96,8 +96,8 @@ class Refusal:
 def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> dict[str, Any]:
     """Return the context of `market.html`, with `refused` for a search that cannot be parsed."""
     try:
-        place = place_asked(params, images.place_of_volume)
-        query = read_params(beside_volume(params, place), image_needs=images.needs)
+        place = requested_place(params, images.place_of_volume)
+        query = parse_params(near_volume(params, place), image_needs=images.needs)
         found = search_market(query, THRESHOLDS)
     except (InvalidInput, SearchSyntaxError) as error:
         return {"refused": _refusal(error, params.get("q", "")), "line": params.get("q", "")}
@@ -106,15 +106,15 @@ def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> 
     return {
         "query": query,
         "page": page,
-        "rows": _placed(offer_rows(page.offers, query, picks), place),
+        "rows": _with_volume_transfer(offer_rows(page.offers, query, picks), place),
         "beside": place,
         "total": page.total,
         "total_shown": f"{page.total:,}",
         "panel": panel,
         "rest": parse_qsl(write_params(OfferQuery(conditions=panel.rest))),
-        **_kept(_addresses(query, page), place),
+        **_with_volume_parameter(_addresses(query, page), place),
         **_reasons(query, found.removed, page.total),
-        **_wishes(query, choices, images),
+        **_options(query, choices, images),
     }
 
 
@@ -137,7 +137,7 @@ def _refusal(error: DomainError, line: str) -> Refusal:
     return Refusal(error.detail, error.hint, error.position + 1, before, wrong, rest.removeprefix(wrong))
 
 
-def _wishes(query: OfferQuery, counted: Mapping[str, Sequence[Any]], images: Images) -> dict[str, Any]:
+def _options(query: OfferQuery, counted: Mapping[str, Sequence[Any]], images: Images) -> dict[str, Any]:
     counts = {int(row.value): row.count for row in counted.get("count", ())}
     numbers = sorted({*USUAL_COUNTS, query.gpu_count})
     choices = images.choices()
@@ -165,12 +165,12 @@ def _addresses(query: OfferQuery, page: OfferPage) -> dict[str, Any]:
     }
 
 
-def _placed(rows: Sequence[OfferRow], place: VolumePlace | None) -> Sequence[OfferRow]:
+def _with_volume_transfer(rows: Sequence[OfferRow], place: VolumePlace | None) -> Sequence[OfferRow]:
     """Add to each row how the volume gets to its host, if one is to be mounted."""
-    return rows if place is None else [replace(row, way=way_to(place, row.row)) for row in rows]
+    return rows if place is None else [replace(row, way=transfer_to(place, row.row)) for row in rows]
 
 
-def _kept(addresses: dict[str, Any], place: VolumePlace | None) -> dict[str, Any]:
+def _with_volume_parameter(addresses: dict[str, Any], place: VolumePlace | None) -> dict[str, Any]:
     """Add the volume to all URLs of the same search."""
     if place is None:
         return addresses
@@ -187,7 +187,7 @@ def _reasons(query: OfferQuery, removed: Sequence[Removed], total: int) -> dict[
 
 
 def _chip(query: OfferQuery, removed: Removed, total: int) -> Chip:
-    label = condition_words(removed.what) if isinstance(removed.what, Condition) else wish_words(removed.what, query)
+    label = condition_text(removed.what) if isinstance(removed.what, Condition) else option_text(removed.what, query)
     hides = removed.left_without - total
     return Chip(removed.what, label, write_params(_without(query, removed.what)), removed.left_without, hides)
 
@@ -201,7 +201,7 @@ def _without(query: OfferQuery, what: Condition | str) -> OfferQuery:
     return replace(query, **{what: getattr(OfferQuery(), what)})
 
 
-def wish_words(name: str, query: OfferQuery) -> str:
+def option_text(name: str, query: OfferQuery) -> str:
     match name:
         case "image":
             return gettext("Image: %(name)s") % {"name": query.image}

@@ -24,7 +24,7 @@ from marketplace.self_tests.selectors import facts_of_offer
 from marketplace.spot_market.selectors import spot_lately
 from marketplace.web.pricing.charts import price_chart
 from marketplace.web.search.filter_panel import Choice
-from marketplace.web.search.language.query_string import read_params
+from marketplace.web.search.language.query_string import parse_params
 from marketplace.web.search.rows import OfferRow, rent_query
 from marketplace.web.spot_market.charts import spot_chart
 
@@ -59,7 +59,7 @@ def offer_context(offer_id: UUID, params: QueryDict, picks: Sequence[UUID]) -> d
         NotFound: there is no such offer.
         InvalidInput: a parameter is wrong.
     """
-    query = replace(read_params(params, image_needs=lambda _image: NO_IMAGE), conditions=())
+    query = replace(parse_params(params, image_needs=lambda _image: NO_IMAGE), conditions=())
     row = next(iter(offers_like([offer_id])), None)
     if row is None:
         raise NotFound("This offer doesn't exist.")

@@ -12,7 +12,7 @@ from common.ids import public_id
 from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.pricing.offer_requirements import Needs, has_system_disk, needs_of
 from marketplace.search.language.fields import OfferQuery
-from marketplace.search.messages import DISK_WORDS, percent_words
+from marketplace.search.messages import DISK_WORDS, percent_text_of_ppm
 from marketplace.search.volume_locality import VolumeWayOut
 
 _MIB_PER_GIB: Final = 1024
@@ -87,7 +87,7 @@ class OfferRow:
 
     @property
     def reliability_percent(self) -> str:
-        return percent_words(self.row["reliability_ppm"])
+        return percent_text_of_ppm(self.row["reliability_ppm"])
 
     @property
     def leaves_at(self) -> datetime | None:

@@ -24,7 +24,7 @@ from marketplace.search.results import MarketFacets, MarketPage
 from marketplace.search.saved_searches import NAME_CHARS
 from marketplace.search.volume_locality import VolumePlace, VolumeWayOut, way_to_shown
 from marketplace.web.search.language.query_string import write_params
-from marketplace.web.search.language.reference_table import Row, term_rows, wish_rows
+from marketplace.web.search.language.reference_table import Row, option_rows, term_rows
 
 EXAMPLE: Final = "gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5"
 # Facets by the parameter that takes their values.
@@ -217,7 +217,7 @@ def terms_resource() -> SearchTerms:
     return SearchTerms(
         example=EXAMPLE,
         terms=[_row(row) for row in term_rows()],
-        wishes=[_row(row) for row in wish_rows()],
+        wishes=[_row(row) for row in option_rows()],
         limits=SearchLimits(line_characters=LINE_MAX, conditions=CONDITIONS_MAX, list_values=LIST_MAX),
     )
 

@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
@@ -13,9 +13,9 @@ from marketplace.search.saved_searches import delete_search, save_search, saved_
 from marketplace.web.search.comparison import (
     compare_address,
     compare_context,
-    drop_pick,
     picks_of,
     read_ids,
+    remove_pick,
     toggle_pick,
     tray_context,
 )
@@ -70,7 +70,7 @@ def compare_pick(request: HttpRequest) -> HttpResponse:
     return render_page(request, "marketplace/_compare_tray.html", {"tray": tray})
 
 
-@signed_in
+@login_required_page
 def saved_searches(request: SignedInRequest) -> HttpResponse:
     """Show the saved searches as a part of the market's page; a POST saves another one."""
     context: dict[str, object] = {"line": request.POST.get("line", request.GET.get("line", ""))}
@@ -84,7 +84,7 @@ def saved_searches(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def saved_search_delete(request: SignedInRequest, search_id: str) -> HttpResponse:
     delete_search(user_id=request.user.pk, search_id=parse_public_id("srch", search_id))
     context = {"searches": saved_searches_of(request.user.pk), "line": request.POST.get("line", "")}
@@ -93,5 +93,5 @@ def saved_search_delete(request: SignedInRequest, search_id: str) -> HttpRespons
 
 @require_POST
 def compare_drop(request: HttpRequest) -> HttpResponse:
-    rest = drop_pick(request.session, request.POST.get("offer", ""), read_ids(request.POST.get("ids", "")))
+    rest = remove_pick(request.session, request.POST.get("offer", ""), read_ids(request.POST.get("ids", "")))
     return redirect(compare_address(rest))

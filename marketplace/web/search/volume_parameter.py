@@ -6,7 +6,7 @@ from common.errors import FieldError, InvalidInput, NotFound
 from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace
 
 
-def place_asked(params: QueryDict, place_of: PlaceOf) -> VolumePlace | None:
+def requested_place(params: QueryDict, place_of: PlaceOf) -> VolumePlace | None:
     """Return the place of the volume that a search names, if it names one.
 
     Raises:
@@ -21,7 +21,7 @@ def place_asked(params: QueryDict, place_of: PlaceOf) -> VolumePlace | None:
         raise InvalidInput(error.detail, errors=[FieldError(MOUNTABLE, "unknown", error.detail)]) from error
 
 
-def beside_volume(params: QueryDict, place: VolumePlace | None) -> QueryDict:
+def near_volume(params: QueryDict, place: VolumePlace | None) -> QueryDict:
     """Return the search with the volume's region and runtime in place of the volume.
 
     Volumes can be copied within a region.

@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import asker
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import current_user
 from common.http.resource_schemas import schema_of
 from common.ids import parse_public_id
 from marketplace.self_tests.selectors import self_tests_of
@@ -23,7 +23,7 @@ class SelfTestView(APIView):
 
     @extend_schema(operation_id="hosts_self_test", responses=schema_of(serializers.SelfTests))
     def get(self, request: Request, host_id: str) -> Response:
-        tests = self_tests_of(asker(request).pk, parse_public_id("host", host_id))
+        tests = self_tests_of(current_user(request).pk, parse_public_id("host", host_id))
         return Response(serializers.SelfTests(results=[serializers.self_test_resource(test) for test in tests]))
 
     @extend_schema(operation_id="hosts_self_test_ask", request=None, responses={202: schema_of(serializers.SelfTestShape)})
@@ -32,6 +32,6 @@ class SelfTestView(APIView):
         key = parse_public_id("host", host_id)
 
         def work() -> tuple[int, Any]:
-            return 202, serializers.self_test_resource(request_self_test(actor_id=asker(request).pk, host_id=key))
+            return 202, serializers.self_test_resource(request_self_test(actor_id=current_user(request).pk, host_id=key))
 
-        return reply_once(request, work)
+        return idempotent_response(request, work)

@@ -6,14 +6,14 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.ids import parse_public_id
 from marketplace.errors import HostNotOnline
 from marketplace.self_tests.services import request_self_test
 
 
 @require_POST
-@signed_in
+@login_required_page
 def host_self_test(request: SignedInRequest, host_id: str) -> HttpResponse:
     try:
         request_self_test(actor_id=request.user.pk, host_id=parse_public_id("host", host_id))

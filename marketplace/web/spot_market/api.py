@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.http.resource_schemas import schema_of
-from common.http.views import PublicView, checked
+from common.http.views import PublicView, validated
 from common.ids import parse_public_id
 from common.money import format_money, money_or_none
 from common.resources import resource
@@ -44,7 +44,7 @@ class SpotPricesView(PublicView):
 
     @extend_schema(operation_id="offers_spot_prices", parameters=[HistoryQuery], responses=schema_of(SpotHistoryOut))
     def get(self, request: Request, offer_id: str) -> Response:
-        key, days = parse_public_id("offr", offer_id), checked(HistoryQuery, request.query_params)["days"]
+        key, days = parse_public_id("offr", offer_id), validated(HistoryQuery, request.query_params)["days"]
         lately, changes = spot_lately(key), [_change(point) for point in spot_history(key, days=days)]
         return Response(
             SpotHistoryOut(

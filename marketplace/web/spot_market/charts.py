@@ -6,7 +6,7 @@ from fractions import Fraction
 from uuid import UUID
 
 from common import clock
-from marketplace.pricing.svg_charts import Axis, Tick, line_of, round_values, steps_of, up
+from marketplace.pricing.svg_charts import Axis, Tick, height_of, line_of, round_values, steps_of
 from marketplace.spot_market.selectors import SpotPoint, spot_history
 
 SPOT_CHART_DAYS = 7
@@ -48,13 +48,13 @@ def _drawn(points: list[SpotPoint], floor_micros: int | None, now: datetime, day
     steps = [(_seconds(points[0].at, point.at), point.price_micros) for point in points]
     return SpotChart(
         line=line_of(x, y, steps_of(steps, x.high)),
-        ticks=[Tick(up(y, value), int(value)) for value in round_values(y, 3)],
+        ticks=[Tick(height_of(y, value), int(value)) for value in round_values(y, 3)],
         since=points[0].at,
         until=now,
         low_micros=min(prices),
         high_micros=max(prices),
         now_micros=prices[-1],
-        floor_place="" if floor_micros is None else up(y, floor_micros),
+        floor_place="" if floor_micros is None else height_of(y, floor_micros),
         changes=len(points) - 1,
         days=days,
     )

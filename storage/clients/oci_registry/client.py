@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urljoin
 
 from django.conf import settings
 
-from common.http.outbound import Answer, OutboundFault, ask
+from common.http.outbound import OutboundFault, OutboundResponse, send_request
 from storage.clients.oci_registry import manifests
 from storage.clients.oci_registry.references import ImageName, api_host
 from storage.errors import (
@@ -52,23 +52,23 @@ class _Registry:
     login: Login | None
     _authorization: str = ""
 
-    def get(self, path: str, accept: str = "*/*") -> Answer:
+    def get(self, path: str, accept: str = "*/*") -> OutboundResponse:
         """Send a GET request and return the answer, after fetching a token where the registry asks for one.
 
         Raises RegistryBusy for status 429 and RegistryUnreachable for faults of the registry.
         """
         url = f"{_scheme(self.host)}://{api_host(self.host)}{path}"
-        answer = self._ask(url, accept)
+        answer = self._request(url, accept)
         if answer.status == UNAUTHORIZED and not self._authorization:
-            self._authorization = self._permit(answer.headers.get("www-authenticate", ""))
-            answer = self._ask(url, accept) if self._authorization else answer
+            self._authorization = self._authorization_for(answer.headers.get("www-authenticate", ""))
+            answer = self._request(url, accept) if self._authorization else answer
         if answer.status == TOO_MANY:
             raise RegistryBusy(f"{self.host} has had too many questions; try again in some minutes.")
         if answer.status >= 500:  # noqa: PLR2004  (any fault of its own)
             raise RegistryUnreachable(f"{self.host} answers with status {answer.status}.")
         return answer
 
-    def _ask(self, url: str, accept: str) -> Answer:
+    def _request(self, url: str, accept: str) -> OutboundResponse:
         headers = {"Accept": accept, "User-Agent": "berth"}
         if self._authorization:
             headers["Authorization"] = self._authorization
@@ -82,13 +82,13 @@ class _Registry:
             answer = self._fetch(url, {"Accept": accept, "User-Agent": "berth"})
         return answer
 
-    def _fetch(self, url: str, headers: Mapping[str, str]) -> Answer:
+    def _fetch(self, url: str, headers: Mapping[str, str]) -> OutboundResponse:
         try:
-            return ask("GET", url, headers=headers, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES)
+            return send_request("GET", url, headers=headers, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES)
         except OutboundFault as fault:
             raise RegistryUnreachable(f"{self.host} cannot be asked: {fault.detail}", reason=fault.code) from fault
 
-    def _permit(self, challenge: str) -> str:
+    def _authorization_for(self, challenge: str) -> str:
         """Return the `Authorization` header that answers a challenge, or "" where there is none to send."""
         kind, _, rest = challenge.partition(" ")
         if kind.lower() == "basic":
@@ -184,7 +184,7 @@ def _config(registry: _Registry, name: ImageName, digest: str) -> dict[str, obje
     return manifests.read_json(answer.body, "configuration")
 
 
-def _check_found(registry: _Registry, name: ImageName, answer: Answer) -> None:
+def _check_found(registry: _Registry, name: ImageName, answer: OutboundResponse) -> None:
     if answer.status in (UNAUTHORIZED, FORBIDDEN):
         said = "the saved login may not read it" if registry.login else f"save a login for {name.registry} to use it"
         raise ImagePrivate(f"{name.short} is private, or does not exist: {said}.")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
-from common.http.outbound import Answer, OutboundFault
+from common.http.outbound import OutboundFault, OutboundResponse
 from common.object_store import Place, send
 from storage.errors import BucketMissing, StorageLoginRefused, StorageUnreachable
 
@@ -22,14 +22,14 @@ _WANTS_HOST: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Checked:
+class ProbeResult:
     """Result of the check: how the bucket is addressed, and whether the key may write."""
 
     virtual_host: bool
     can_write: bool
 
 
-def check_place(place: Place) -> Checked:
+def probe_place(place: Place) -> ProbeResult:
     """Check that the folder can be listed, and whether it can be written.
 
     It makes network requests, so call it outside of transactions. Raises StorageUnreachable, StorageLoginRefused or
@@ -40,10 +40,10 @@ def check_place(place: Place) -> Checked:
         place, virtual = replace(place, virtual_host=True), True
         answer = _list(place)
     _check_listed(place, answer)
-    return Checked(virtual, _can_write(place))
+    return ProbeResult(virtual, _can_write(place))
 
 
-def _list(place: Place) -> Answer:
+def _list(place: Place) -> OutboundResponse:
     prefix = f"{place.prefix}/" if place.prefix else ""
     return _send(place, "GET", "", [("list-type", "2"), ("max-keys", "1"), ("prefix", prefix)])
 
@@ -55,7 +55,7 @@ def _can_write(place: Place) -> bool:
     return _send(place, "DELETE", name).status in (OK, NO_CONTENT)
 
 
-def _check_listed(place: Place, answer: Answer) -> None:
+def _check_listed(place: Place, answer: OutboundResponse) -> None:
     if answer.status == OK:
         if b"<ListBucketResult" not in answer.body:
             raise StorageUnreachable("What answers there is no S3-compatible object storage.")
@@ -68,13 +68,15 @@ def _check_listed(place: Place, answer: Answer) -> None:
     raise StorageUnreachable(f"{place.host} answers with status {answer.status} {code}".strip() + ".")
 
 
-def _send(place: Place, method: str, name: str, query: list[tuple[str, str]] | None = None, body: bytes = b"") -> Answer:
+def _send(
+    place: Place, method: str, name: str, query: list[tuple[str, str]] | None = None, body: bytes = b""
+) -> OutboundResponse:
     try:
         return send(place, method, name, query=query or (), body=body)
     except OutboundFault as fault:
         raise StorageUnreachable(f"{place.host} cannot be asked: {fault.detail}", reason=fault.code) from fault
 
 
-def _code(answer: Answer) -> str:
+def _code(answer: OutboundResponse) -> str:
     found = _CODE.search(answer.body.decode(errors="replace"))
     return found.group(1) if found else ""

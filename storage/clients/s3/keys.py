@@ -6,7 +6,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from common.errors import wrong_field
-from common.http.outbound import OutboundFault, read_target
+from common.http.outbound import OutboundFault, parse_target
 
 _BUCKET: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{1,61})[a-z0-9]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -21,7 +21,7 @@ def parse_endpoint(text: str) -> str:
     text = text.strip().rstrip("/")
     url = text if "://" in text else f"https://{text}"
     try:
-        target = read_target(url)
+        target = parse_target(url)
     except OutboundFault as fault:
         raise wrong_field("endpoint", fault.detail) from fault
     if target.path not in ("", "/"):

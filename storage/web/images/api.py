@@ -10,14 +10,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.constants import CONNECT
-from accounts.web.idempotency import reply_once
-from accounts.web.permissions import PublicToRead, asker, reads_own, require_scope
+from accounts.web.idempotency import idempotent_response
+from accounts.web.permissions import PublicToRead, current_user, require_scope, user_with_own_data
 from common.http.resource_schemas import list_of, schema_of
-from common.http.views import checked
+from common.http.views import validated
 from common.ids import parse_public_id
-from storage.images.credentials import remove_registry, save_registry, try_registry
+from storage.images.credentials import check_registry_login, remove_registry, save_registry
 from storage.images.resolve import add_image, examine_image, remove_image
-from storage.images.selectors import PREFIX, REGISTRY_PREFIX, images_from, own_image, registries_of, seen_image
+from storage.images.selectors import PREFIX, REGISTRY_PREFIX, images_from, own_image, registries_of, visible_image
 from storage.images.sharing import share_image, unshare_image
 from storage.models import Image, Registry
 from storage.web.images import serializers
@@ -34,13 +34,13 @@ class ImagesView(GenericAPIView[Image]):
     ordering: ClassVar = ("slug",)
 
     def get_queryset(self) -> QuerySet[Image]:
-        wanted = checked(serializers.ImagesQuery, self.request.query_params).get("source", "")
-        return images_from(wanted, reads_own(self.request, self))
+        wanted = validated(serializers.ImagesQuery, self.request.query_params).get("source", "")
+        return images_from(wanted, user_with_own_data(self.request, self))
 
     @extend_schema(operation_id="images_list", parameters=[serializers.ImagesQuery], responses=list_of(serializers.ImageOut))
     def get(self, request: Request) -> Response:
         page = cast("list[Image]", self.paginate_queryset(self.get_queryset()))
-        user = reads_own(request, self)
+        user = user_with_own_data(request, self)
         return self.get_paginated_response([serializers.image_resource(row, user) for row in page])
 
     @extend_schema(
@@ -51,9 +51,9 @@ class ImagesView(GenericAPIView[Image]):
 
         It is read from its registry and pinned by its digest.
         """
-        wanted, owner = checked(serializers.ImageIn, request.data), asker(request)
+        wanted, owner = validated(serializers.ImageIn, request.data), current_user(request)
         found = examine_image(owner=owner, name=wanted.pop("name"))
-        return reply_once(
+        return idempotent_response(
             request, lambda: (201, serializers.image_resource(add_image(owner=owner, examined=found, **wanted), owner))
         )
 
@@ -65,8 +65,8 @@ class ImageView(APIView):
 
     @extend_schema(operation_id="images_retrieve", responses=schema_of(serializers.ImageOut))
     def get(self, request: Request, image_id: str) -> Response:
-        user = asker(request)
-        return Response(serializers.image_resource(seen_image(user, parse_public_id(PREFIX, image_id)), user))
+        user = current_user(request)
+        return Response(serializers.image_resource(visible_image(user, parse_public_id(PREFIX, image_id)), user))
 
     @extend_schema(operation_id="images_remove", responses={202: schema_of(serializers.ImageOut)})
     def delete(self, request: Request, image_id: str) -> Response:
@@ -74,7 +74,7 @@ class ImageView(APIView):
 
         Instances that run it are not affected; if it is stored on a host, it is deleted there.
         """
-        owner = asker(request)
+        owner = current_user(request)
         removed = remove_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
         return Response(serializers.image_resource(removed, owner), status=202)
 
@@ -93,10 +93,10 @@ class ImageShareView(APIView):
         This also needs the scope `instances:connect`, since a saved image shows everyone the files of its instance.
         """
         require_scope(request, CONNECT)
-        owner, row_id = asker(request), parse_public_id(PREFIX, image_id)
+        owner, row_id = current_user(request), parse_public_id(PREFIX, image_id)
         own_image(owner, row_id)
-        wanted = checked(serializers.ShareIn, request.data)
-        return reply_once(
+        wanted = validated(serializers.ShareIn, request.data)
+        return idempotent_response(
             request, lambda: (201, serializers.image_resource(share_image(owner=owner, image_id=row_id, **wanted), owner))
         )
 
@@ -106,7 +106,7 @@ class ImageShareView(APIView):
 
         Repeating it changes nothing.
         """
-        owner = asker(request)
+        owner = current_user(request)
         kept = unshare_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
         return Response(serializers.image_resource(kept, owner))
 
@@ -120,7 +120,7 @@ class RegistriesView(GenericAPIView[Registry]):
 
     @extend_schema(operation_id="registries_list", responses=list_of(serializers.RegistryOut))
     def get(self, request: Request) -> Response:
-        page = cast("list[Registry]", self.paginate_queryset(registries_of(asker(request))))
+        page = cast("list[Registry]", self.paginate_queryset(registries_of(current_user(request))))
         return self.get_paginated_response([serializers.registry_resource(row) for row in page])
 
     @extend_schema(
@@ -131,9 +131,11 @@ class RegistriesView(GenericAPIView[Registry]):
 
         It replaces an earlier one for the same registry.
         """
-        wanted, owner = checked(serializers.RegistryIn, request.data), asker(request)
-        wanted["host"] = try_registry(**wanted)
-        return reply_once(request, lambda: (201, serializers.registry_resource(save_registry(owner=owner, **wanted))))
+        wanted, owner = validated(serializers.RegistryIn, request.data), current_user(request)
+        wanted["host"] = check_registry_login(**wanted)
+        return idempotent_response(
+            request, lambda: (201, serializers.registry_resource(save_registry(owner=owner, **wanted)))
+        )
 
 
 class RegistryView(APIView):
@@ -147,5 +149,5 @@ class RegistryView(APIView):
 
         Its images cannot be rented with until you save a login again.
         """
-        remove_registry(owner=asker(request), registry_id=parse_public_id(REGISTRY_PREFIX, registry_id))
+        remove_registry(owner=current_user(request), registry_id=parse_public_id(REGISTRY_PREFIX, registry_id))
         return Response(status=204)

@@ -14,7 +14,7 @@ _ROWS = 30
 
 
 @dataclass
-class Shelf:
+class SharedImageVersions:
     """One name of the community list with its versions, the newest first."""
 
     shared: SharedImage
@@ -42,20 +42,20 @@ def images_context(user: User, *, page: str | None) -> dict[str, Any]:
 
 def community_context(*, words: str, page: str | None) -> dict[str, Any]:
     """Return the context of the community list, the most used first."""
-    shelves: dict[object, Shelf] = {}
+    shelves: dict[object, SharedImageVersions] = {}
     for image in community_images():
         assert image.shared is not None
-        shelves.setdefault(image.shared_id, Shelf(image.shared)).versions.append(image)
+        shelves.setdefault(image.shared_id, SharedImageVersions(image.shared)).versions.append(image)
     uses = uses_of_shared([shelf.shared.pk for shelf in shelves.values()])
     for shelf in shelves.values():
         shelf.uses = uses.get(shelf.shared.pk, 0)
         shelf.versions.sort(key=lambda image: -image.version)
-    found = [shelf for shelf in shelves.values() if _speaks_of(shelf, words)]
+    found = [shelf for shelf in shelves.values() if _matches(shelf, words)]
     found.sort(key=lambda shelf: (-shelf.uses, shelf.shared.slug))
-    rows: Page[Shelf] = Paginator(found, _ROWS).get_page(page)
+    rows: Page[SharedImageVersions] = Paginator(found, _ROWS).get_page(page)
     return {"page": rows, "shelves": rows.object_list, "words": words}
 
 
-def _speaks_of(shelf: Shelf, words: str) -> bool:
+def _matches(shelf: SharedImageVersions, words: str) -> bool:
     said = f"{shelf.shared.slug} {shelf.shared.title} {shelf.shared.description}".lower()
     return all(word in said for word in words.lower().split())

@@ -7,11 +7,11 @@ from django.shortcuts import render as render_page
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, login_required_page
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
-from storage.images.credentials import remove_registry, save_registry, try_registry
+from storage.images.credentials import check_registry_login, remove_registry, save_registry
 from storage.images.resolve import add_image, examine_image, remove_image
 from storage.images.selectors import PREFIX, REGISTRY_PREFIX
 from storage.images.sharing import share_image, unshare_image
@@ -19,7 +19,7 @@ from storage.web.volumes.context import community_context, images_context
 from storage.web.volumes.forms import ImageForm, RegistryForm, ShareForm
 
 
-@signed_in
+@login_required_page
 def images(request: SignedInRequest) -> HttpResponse:
     context = images_context(request.user, page=request.GET.get("page"))
     return render(request, page="storage/images.html", part="storage/_images.html", context=context)
@@ -32,7 +32,7 @@ def community(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def image_add(request: SignedInRequest) -> HttpResponse:
     form, fault = ImageForm(request.POST), None
     try:
@@ -48,12 +48,12 @@ def image_add(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def registry_add(request: SignedInRequest) -> HttpResponse:
     form, fault = RegistryForm(request.POST), None
     try:
         if form.is_valid():
-            wanted = form.cleaned_data | {"host": try_registry(**form.cleaned_data)}
+            wanted = form.cleaned_data | {"host": check_registry_login(**form.cleaned_data)}
             saved = save_registry(owner=request.user, **wanted)
             messages.success(request, _("Login for %(registry)s saved") % {"registry": saved.host})
             return redirect("images")
@@ -64,7 +64,7 @@ def registry_add(request: SignedInRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def registry_remove(request: SignedInRequest, registry_id: str) -> HttpResponse:
     remove_registry(owner=request.user, registry_id=parse_public_id(REGISTRY_PREFIX, registry_id))
     messages.success(request, _("Login deleted"))
@@ -72,7 +72,7 @@ def registry_remove(request: SignedInRequest, registry_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def image_remove(request: SignedInRequest, image_id: str) -> HttpResponse:
     remove_image(owner=request.user, image_id=parse_public_id(PREFIX, image_id))
     messages.success(request, _("Image deleted. Running instances continue."))
@@ -80,7 +80,7 @@ def image_remove(request: SignedInRequest, image_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def image_share(request: SignedInRequest, image_id: str) -> HttpResponse:
     form = ShareForm(request.POST)
     if form.is_valid():
@@ -92,7 +92,7 @@ def image_share(request: SignedInRequest, image_id: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@login_required_page
 def image_unshare(request: SignedInRequest, image_id: str) -> HttpResponse:
     unshare_image(owner=request.user, image_id=parse_public_id(PREFIX, image_id))
     messages.success(request, _("Version unshared"))

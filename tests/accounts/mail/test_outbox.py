@@ -19,7 +19,7 @@ from django.test import Client
 from accounts import tasks
 from accounts.constants import MAIL_CLAIM, MAIL_KEPT, MAIL_REST, MAIL_TRIED, MAIL_WAITS
 from accounts.mail import outbox
-from accounts.mail.outbox import drop_old_mails, queue_mail, send_mails, withdraw_mails
+from accounts.mail.outbox import delete_old_mails, queue_mail, send_mails, withdraw_mails
 from accounts.models import OutgoingMail, User
 from accounts.users.profile import add_person
 from common import clock
@@ -130,7 +130,7 @@ def everybody(_lock: int) -> Iterator[bool]:
 def test_of_senders_at_once_none_sends_what_another_has_in_hand(alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also without the lock that lets one of them work at a time: each row has one claim."""
     if not alone:
-        monkeypatch.setattr(outbox, "only_one", everybody)
+        monkeypatch.setattr(outbox, "exclusive_lock", everybody)
     names = [f"p{number}" for number in range(20)]
     put(*names)
     sent = in_parallel([partial(send_mails, now=clock.now())] * 6)
@@ -255,7 +255,7 @@ def test_what_is_over_is_forgotten_after_a_week_and_what_waits_is_not() -> None:
     send_mails(now=clock.now())
     put("waits", expires_at=clock.now() + timedelta(days=30))
     later = clock.now() + MAIL_KEPT
-    assert (drop_old_mails(now=later - timedelta(minutes=1)), drop_old_mails(now=later)) == (0, 1)
+    assert (delete_old_mails(now=later - timedelta(minutes=1)), delete_old_mails(now=later)) == (0, 1)
     assert row("waits")
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.constants import INVITATIONS_BY_SENDER, INVITATIONS_TO_ADDRESS, INVITED_AGAIN_AFTER
 from accounts.mail.outbox import send_mails
 from accounts.models import InvitationMail, Membership, User
-from accounts.teams.invitations import drop_old_invitation_mails
+from accounts.teams.invitations import delete_old_invitation_mails
 from common import clock
 from common.http.secret_paths import SecretPaths
 from tests.mails import sent
@@ -191,6 +191,6 @@ def test_what_no_limit_counts_any_more_is_dropped(
     alice: User, new_team: Callable[..., str], invite: Callable[..., Any]
 ) -> None:
     invite(alice, new_team(alice), "bob@example.com")
-    assert drop_old_invitation_mails(now=clock.now()) == 0
-    assert drop_old_invitation_mails(now=clock.now() + timedelta(days=1, seconds=1)) == 1
+    assert delete_old_invitation_mails(now=clock.now()) == 0
+    assert delete_old_invitation_mails(now=clock.now() + timedelta(days=1, seconds=1)) == 1
     assert not InvitationMail.objects.exists()

@@ -8,7 +8,7 @@ import time_machine
 from accounts.constants import INVITATION_LIFETIME, INVITED_AGAIN_AFTER
 from accounts.errors import AlreadyMember, InvitationExpired, LastOwner
 from accounts.models import Membership, Team, User
-from accounts.selectors import members_of, seen_members, team_of, teams_of
+from accounts.selectors import members_of, owned_team_members, team_of, teams_of
 from accounts.teams import invitations, services
 from common import clock
 from common.errors import Forbidden, NotFound
@@ -120,6 +120,6 @@ def test_a_member_may_leave_and_an_owner_remove(pair: Team, alice: User, bob: Us
 
 
 def test_owners_alone_see_members(pair: Team, alice: User, bob: User, mallory: User) -> None:
-    assert list(seen_members(alice)) == [bob]
-    assert not seen_members(bob).exists()
-    assert not seen_members(mallory).exists()
+    assert list(owned_team_members(alice)) == [bob]
+    assert not owned_team_members(bob).exists()
+    assert not owned_team_members(mallory).exists()

@@ -12,7 +12,7 @@ from accounts import constants
 from accounts.errors import MissingScope, TooMany
 from accounts.models import ApiToken, User
 from accounts.selectors import live_token, tokens_of
-from accounts.tokens.services import issue_token, note_use, revoke_token
+from accounts.tokens.services import issue_token, record_use, revoke_token
 from common import clock
 from common.errors import InvalidInput, NotFound
 
@@ -134,7 +134,7 @@ def test_use_is_noted_at_most_once_a_minute(alice: User) -> None:
         with time_machine.travel(start + timedelta(seconds=seconds), tick=False):
             token.refresh_from_db()
             with CaptureQueriesContext(connection) as queries:
-                note_use(token=token)
+                record_use(token=token)
             noted.append(any("UPDATE" in query["sql"] for query in queries))
     assert noted == [True, False, False, True, False]
 
@@ -148,7 +148,7 @@ def test_a_locked_token_is_not_waited_for() -> None:
         other.set_autocommit(False)
         with other.cursor() as cursor:
             cursor.execute("SELECT 1 FROM accounts_apitoken WHERE id = %s FOR UPDATE", [token.pk])
-        note_use(token=token)  # returns at once instead of waiting for the lock
+        record_use(token=token)  # returns at once instead of waiting for the lock
         token.refresh_from_db()
         assert token.last_used_at is None
     finally:

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Membership, OutgoingMail, User
-from common.emails import read_email
+from common.emails import parse_email
 from common.errors import InvalidInput
 from tests.conftest import PASSWORD
 
@@ -39,7 +39,7 @@ PLAIN = ["a@example.com", "A.b+c_d@Sub.Example.com", "a@bücher.example", "a@例
 
 def words_of(code: str) -> str:
     with pytest.raises(InvalidInput) as refused:
-        read_email(next(text for text, fault in HIDING.items() if fault == code))
+        parse_email(next(text for text, fault in HIDING.items() if fault == code))
     return refused.value.detail
 
 
@@ -74,7 +74,7 @@ def test_invitations(client: Client, alice: User, bearer: Bearer, text: str, fau
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_hides_nothing_is_taken(client: Client, db: None, text: str) -> None:
-    assert read_email(text) == text.lower()
+    assert parse_email(text) == text.lower()
     signed_up = client.post("/accounts/signup/", {"email": f" {text} ", "password1": PASSWORD, "password2": PASSWORD})
     assert signed_up.status_code == 302
     assert User.objects.get().email == text.lower()

@@ -14,7 +14,7 @@ from accounts.constants import WEBHOOK_EVENTS_KEPT, WEBHOOK_KINDS, WEBHOOK_PAUSE
 from accounts.models import User, Webhook, WebhookDelivery, WebhookEvent
 from accounts.web.webhooks.forms import FAULT_WORDS, KIND_WORDS
 from accounts.webhooks.outbox import emit
-from accounts.webhooks.sending import drop_old_webhook_events, send_webhooks
+from accounts.webhooks.sending import delete_old_webhook_events, send_webhooks
 from common import clock
 from common.db.transactions import use_case
 from common.ids import public_id
@@ -195,9 +195,9 @@ def test_what_is_refused(api: Client, alice: User, receiver: Receiver, settings:
 def test_old_events_go(api: Client, alice: User, receiver: Receiver) -> None:
     added(api, receiver)
     happen(alice)
-    drop_old_webhook_events(now=clock.now() + WEBHOOK_EVENTS_KEPT - timedelta(minutes=1))
+    delete_old_webhook_events(now=clock.now() + WEBHOOK_EVENTS_KEPT - timedelta(minutes=1))
     assert WebhookEvent.objects.count() == 1
-    drop_old_webhook_events(now=clock.now() + WEBHOOK_EVENTS_KEPT + timedelta(minutes=1))
+    delete_old_webhook_events(now=clock.now() + WEBHOOK_EVENTS_KEPT + timedelta(minutes=1))
     assert not WebhookDelivery.objects.exists()
 
 

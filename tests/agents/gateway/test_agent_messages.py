@@ -11,7 +11,7 @@ from django.utils.translation import override
 from accounts.models import User
 from agents.daemon.engine.pull_watch import Layers
 from agents.gateway.agent_messages import SAID_BEFORE, SAYINGS, CutOff, LoadingImage
-from agents.gateway.host_words import as_said
+from agents.gateway.host_words import stored_detail
 from agents.protocol.messages import ObservedInstance
 from agents.protocol.sentences import SENTENCES, Said, say
 from common.ids import public_id
@@ -34,7 +34,7 @@ def test_the_market_knows_every_sentence_of_agents_and_its_parameters() -> None:
 
 def test_agents_of_before_send_sentences_alone() -> None:
     for sentence, form in SAID_BEFORE.items():
-        assert as_said(sentence) == form()
+        assert stored_detail(sentence) == form()
         assert SENTENCES[form.code] == sentence
 
 
@@ -42,7 +42,7 @@ def test_agents_of_before_send_sentences_alone() -> None:
 def test_both_languages(code: str) -> None:
     params = {"done": 1, "total": 2, "ready": 0, "layers": 1, "why": "timed out"}
     said = say(code, **{name: value for name, value in params.items() if f"{{{name}}}" in SENTENCES[code]})
-    message = as_said(said.in_english, said)
+    message = stored_detail(said.in_english, said)
     assert type(message) is SAYINGS[code]
     assert message is not None
     with override("zh-hans"):
@@ -51,7 +51,7 @@ def test_both_languages(code: str) -> None:
 
 def test_the_sentence_of_a_pull() -> None:
     said = Layers().said
-    assert as_said(said.in_english, said) == LoadingImage(done=0, total=0, ready=0, layers=0)
+    assert stored_detail(said.in_english, said) == LoadingImage(done=0, total=0, ready=0, layers=0)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_the_sentence_of_a_pull() -> None:
     ],
 )
 def test_what_the_market_does_not_know_is_quoted_as_the_host_s(said: Said) -> None:
-    assert as_said("Its own words", said) == HostSays(words=Quoted("Its own words"))
+    assert stored_detail("Its own words", said) == HostSays(words=Quoted("Its own words"))
 
 
 def test_what_broke_is_the_host_s() -> None:
-    message = as_said("", Said("cut_off", {"why": "<b>%(x)s {0}”</b>"}))
+    message = stored_detail("", Said("cut_off", {"why": "<b>%(x)s {0}”</b>"}))
     assert isinstance(message, CutOff)
     with override("zh-hans"):
         shown = in_html(message)

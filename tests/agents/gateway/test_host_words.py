@@ -18,26 +18,26 @@ from accounts.models import User
 from accounts.tokens.services import issue_token
 from agents.protocol.messages import Check, ObservedInstance, ObservedOperation, Report, SelfTestResult
 from agents.protocol.sentences import say
-from agents.relay.connection_registry import told_detail
+from agents.relay.connection_registry import quoted_detail
 from common import clock
-from common.host_words import host_says
+from common.host_words import mark_host_text
 from common.ids import public_id
 from common.message_words import english
 from common.object_store import Place
 from instances.core.event_messages import NoSchedule
 from instances.core.money_messages import SilentHost, TakenBack
-from instances.enforcement.maintenance_notices import tell_of_maintenance
+from instances.enforcement.maintenance_notices import notify_of_maintenance
 from instances.enforcement.sweeps import purge_expired
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.retention.archive import follow_archives
+from instances.retention.archive import order_archives
 from instances.retention.mail import queue_archive_mails
 from marketplace.hosts.maintenance import announce_maintenance
 from marketplace.models import Host
 from marketplace.self_tests.services import request_self_test
-from storage.clients.s3.client import Checked
+from storage.clients.s3.client import ProbeResult
 from storage.models import Sync
-from storage.object_sync.connections import Tried, save_connection
+from storage.object_sync.connections import CheckedConnection, save_connection
 from storage.operations.selectors import desired_operations
 from tests.mails import sent
 
@@ -115,7 +115,9 @@ def test_what_it_says_while_it_works(agent: Agent, rent: Callable[..., Instance]
 def test_why_data_was_not_archived(agent: Agent, rent: Callable[..., Instance], alice: User) -> None:
     """On the page of syncs, in the events of the instance, in both mails and in the API."""
     place = Place("https://s3.example.com", "us-east-1", "models", "", "AKIA", "secret")
-    bucket = save_connection(owner=alice, name="bucket", tried=Tried(place, Checked(virtual_host=False, can_write=True)))
+    bucket = save_connection(
+        owner=alice, name="bucket", tried=CheckedConnection(place, ProbeResult(virtual_host=False, can_write=True))
+    )
     api = api_of(alice)
     api.put("/api/v1/archive-default", {"connection": public_id("conn", bucket.pk)}, content_type="application/json")
     with time_machine.travel(clock.now(), tick=False) as traveller:
@@ -125,7 +127,7 @@ def test_why_data_was_not_archived(agent: Agent, rent: Callable[..., Instance], 
         tell(agent, instance, "stopped")
         for span in (timedelta(days=30, seconds=1), timedelta(days=2, hours=23)):
             traveller.shift(span)
-            follow_archives(now=clock.now())
+            order_archives(now=clock.now())
             fail_operations(agent, TAKEN_BACK if span.days == 30 else LINK)
             queue_archive_mails(now=clock.now())
             sent()
@@ -196,7 +198,7 @@ def test_what_its_owner_writes_beside_maintenance(
         ends_at=begins + timedelta(hours=1),
         detail=TAKEN_BACK,
     )
-    tell_of_maintenance()
+    notify_of_maintenance()
     renter = Client()
     renter.force_login(alice)
     seen = page_of(renter, f"/instances/{public_id('inst', instance.pk)}", "zh-hans")
@@ -206,5 +208,5 @@ def test_what_its_owner_writes_beside_maintenance(
 def test_the_relay_quotes_a_host_as_the_market_does() -> None:
     """It may import nothing of the market, so it has the form once more."""
     words = "The “disk” is full."
-    assert told_detail(words) == host_says(words) != words
-    assert told_detail("") == host_says("") == ""
+    assert quoted_detail(words) == mark_host_text(words) != words
+    assert quoted_detail("") == mark_host_text("") == ""

@@ -9,10 +9,10 @@ import pytest
 from accounts.models import User
 from agents.protocol.messages import ObservedOperation
 from common import clock
-from common.encryption import CannotUnseal, seal, unseal
-from instances.host_reports.operation_results import conclude_operations
+from common.encryption import CannotDecrypt, decrypt, encrypt
+from instances.host_reports.operation_results import apply_results
 from storage.models import Operation
-from storage.operations.services import ask_operation, give_up_overdue, withdraw_operations
+from storage.operations.services import cancel_operations, fail_overdue, request_operation
 
 from .conftest import Agent, report
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def ask(host: UUID, owner: User) -> Operation:
-    return ask_operation(
+    return request_operation(
         host_id=host,
         owner_id=owner.pk,
         kind="snapshot",
@@ -53,8 +53,8 @@ def test_it_is_named_with_its_secrets_until_its_end_is_told(agent: Agent, alice:
 
 def test_an_end_that_comes_twice_or_late_changes_nothing(agent: Agent, alice: User) -> None:
     operation = ask(agent.host, alice)
-    assert withdraw_operations(subject=operation.subject, reason="cancelled") == 1
-    assert withdraw_operations(subject=operation.subject, reason="cancelled") == 0
+    assert cancel_operations(subject=operation.subject, reason="cancelled") == 1
+    assert cancel_operations(subject=operation.subject, reason="cancelled") == 0
     assert agent.sync(report(operations=[tell(operation, "done")])).operations == []
     operation.refresh_from_db()
     assert operation.state == "cancelled"
@@ -69,17 +69,17 @@ def test_another_host_cannot_end_it(enrolled: Callable[[], Agent], agent: Agent,
 
 def test_what_takes_too_long_is_given_up(agent: Agent, alice: User) -> None:
     operation = ask(agent.host, alice)
-    assert give_up_overdue(now=clock.now()) == 0
-    assert give_up_overdue(now=clock.now() + timedelta(minutes=5)) == 1
+    assert fail_overdue(now=clock.now()) == 0
+    assert fail_overdue(now=clock.now() + timedelta(minutes=5)) == 1
     operation.refresh_from_db()
     assert (operation.state, operation.failure_code) == ("failed", "out_of_time")
-    assert conclude_operations() == 1
-    assert conclude_operations() == 0
+    assert apply_results() == 1
+    assert apply_results() == 0
 
 
 def test_a_sealed_text_opens_under_its_own_key_alone(settings: object) -> None:
-    sealed = seal("s3cret")
-    assert unseal(sealed) == "s3cret"
+    sealed = encrypt("s3cret")
+    assert decrypt(sealed) == "s3cret"
     settings.SECRET_KEY = "another"  # type: ignore[attr-defined]  # pytest-django's fixture
-    with pytest.raises(CannotUnseal):
-        unseal(sealed)
+    with pytest.raises(CannotDecrypt):
+        decrypt(sealed)

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from agents.gateway.selectors import standing_of
 from agents.protocol.messages import Check, GpuFacts, HostFacts, SelfTestResult
-from marketplace.hosts.hosts import GpuShape, HostShape
+from marketplace.hosts.hosts import ReportedGpu, ReportedHost
 from marketplace.models import Host, Incident, SelfTest
 from marketplace.self_tests.services import request_self_test
 from marketplace.states import Verdict, Verification
@@ -110,14 +110,14 @@ def test_the_question_costs_no_query_more(agent: Agent, asked: str) -> None:
 
 
 def test_the_domains_shapes_are_the_wires_field_by_field() -> None:
-    """HostShape and GpuShape mirror the protocol, which marketplace may not import: neither may lack a field."""
-    for shape, message in ((HostShape, HostFacts), (GpuShape, GpuFacts)):
+    """ReportedHost and ReportedGpu mirror the protocol, which marketplace may not import: neither may lack a field."""
+    for shape, message in ((ReportedHost, HostFacts), (ReportedGpu, GpuFacts)):
         pairs = zip(dataclasses.fields(shape), dataclasses.fields(message), strict=True)
         for own, wire in pairs:
             assert own.name == wire.name
             assert default_of(own) == default_of(wire), own.name
     known = facts(1)
-    assert set(vars(known)) == {field.name for field in dataclasses.fields(HostShape)}
+    assert set(vars(known)) == {field.name for field in dataclasses.fields(ReportedHost)}
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:

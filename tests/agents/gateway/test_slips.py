@@ -12,7 +12,7 @@ from django.conf import settings
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from accounts.models import User
-from agents.daemon.lib.sealed_orders import BadSlip, open_slip
+from agents.daemon.lib.sealed_orders import BadEarlyOrder, decrypt_early_order
 from agents.protocol.messages import DesiredInstance
 from common import change_counters
 from common.ids import public_id
@@ -32,7 +32,7 @@ class Ear:
 
     def __init__(self, client: redis.Redis, topic: str) -> None:
         self._heard: Any = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py is untyped here
-        self._heard.subscribe(change_counters.slip_channel(topic))
+        self._heard.subscribe(change_counters.early_order_channel(topic))
         self._heard.get_message(timeout=5)
 
     def slip(self) -> tuple[int, str]:
@@ -74,7 +74,7 @@ def test_an_order_s_slip_says_what_the_sync_says(
     version, slip = ear.slip()
     state = agent.sync()
     assert version == state.version
-    assert open_slip(state.slip_key, slip) == told(agent)
+    assert decrypt_early_order(state.slip_key, slip) == told(agent)
     assert slip.isascii() and re.fullmatch(r"[0-9A-Za-z_-]+", slip), "whoever carries it reads nothing of it"
     instance = Instance.objects.get()
     assert instance.jupyter_token
@@ -116,7 +116,7 @@ def test_a_start_has_a_slip_and_an_end_has_none(
     with django_capture_on_commit_callbacks(execute=True):
         start_instance(renter=alice, instance_id=instance.pk)
     _, slip = ear.slip()
-    again = open_slip(agent.sync().slip_key, slip)
+    again = decrypt_early_order(agent.sync().slip_key, slip)
     assert (again.generation, again.fence) == (2, 2)
     assert again == told(agent)
 
@@ -152,5 +152,5 @@ def test_no_other_host_opens_it(
     with django_capture_on_commit_callbacks(execute=True):
         rent(agent)
     _, slip = ear.slip()
-    with pytest.raises(BadSlip):
-        open_slip(other.sync().slip_key, slip)
+    with pytest.raises(BadEarlyOrder):
+        decrypt_early_order(other.sync().slip_key, slip)

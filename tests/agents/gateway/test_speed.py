@@ -14,7 +14,7 @@ from django.test import Client
 
 from agents.gateway.constants import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
 from agents.gateway.models import AgentIdentity
-from agents.protocol.port_check import ASK_PATH, DIAL_PATH, Reach, read_reach
+from agents.protocol.port_check import ASK_PATH, DIAL_PATH, PortCheckTarget, parse_target
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 from agents.protocol.speed_test import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
 from agents.protocol.tickets import read_ticket
@@ -168,5 +168,5 @@ def test_leave_to_be_dialled_names_the_host_s_own_address_and_ports(agent: Agent
     leave = json.loads(reply.content)
     assert leave["url"].endswith(DIAL_PATH)
     ticket = read_ticket(settings.RELAY_SECRET, leave["ticket"], now=time.time())
-    assert read_reach(ticket.topic) == Reach(agent.host_id, "127.0.0.1", 40_000, 40_999)
+    assert parse_target(ticket.topic) == PortCheckTarget(agent.host_id, "127.0.0.1", 40_000, 40_999)
     assert code_of(post(agent.client, ASK_PATH, b"")) == (401, "unsigned")

@@ -23,7 +23,7 @@ from agents.protocol.messages import DesiredState, PrefetchImage
 from agents.protocol.signing import Envelope
 from agents.protocol.tickets import read_ticket
 from common import clock
-from common.change_counters import _touch_now, version_of
+from common.change_counters import _notify_change_now, version_of
 from instances.core.selectors import DesiredRow
 from instances.transfers.selectors import desired_on_host
 from marketplace.hosts.hosts import freeze_host, unfreeze_host
@@ -49,17 +49,17 @@ def test_the_reply_tells_where_and_with_which_ticket_to_wait(agent: Agent) -> No
 
 def test_the_version_is_the_host_s_change_counter(agent: Agent) -> None:
     topic = f"host:{agent.host_id}"
-    _touch_now((topic,))
+    _notify_change_now((topic,))
     assert agent.sync().version == version_of(topic) > 0
 
 
 def test_the_version_is_read_before_the_state(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change that falls between the two reads must leave the counter above what the agent is told."""
     topic = f"host:{agent.host_id}"
-    _touch_now((topic,))
+    _notify_change_now((topic,))
 
     def change_first(host_id: UUID, **known: Any) -> list[DesiredRow]:
-        _touch_now((topic,))
+        _notify_change_now((topic,))
         return desired_on_host(host_id, **known)
 
     monkeypatch.setattr("agents.gateway.services.sync.desired_on_host", change_first)

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from uuid import UUID, uuid4
 
 from agents.daemon.engine.exec_interface import Command, ExecInterface, Terminal
-from agents.daemon.streams.stream_server import Streams
+from agents.daemon.streams.stream_server import StreamServer
 from agents.protocol.messages import DesiredInstance, DesiredState, Tunnel
 from agents.protocol.stream_grants import PURPOSE, Grant
 from agents.protocol.tickets import sign_ticket
@@ -91,7 +91,7 @@ class StreamHost:
         self.id, self.instance = uuid4().hex, uuid4().hex
         self.key = SLIP_KEY
         self.rooms = rooms or Rooms()
-        self.streams = Streams(doorway or self.rooms)
+        self.streams = StreamServer(doorway or self.rooms)
         self._url, self._secret = url.replace("http", "ws", 1) + "/relay/v1/link", secret
 
     @property

@@ -46,7 +46,7 @@ def next_event(lines: Iterator[str]) -> dict[str, str]:
 
 def test_a_stream_begins_with_a_hint_and_one_change(relay: Relay, page_topic: str) -> None:
     """The page was drawn before the stream was opened: only a first look proves that nothing changed in between."""
-    change_counters._touch_now((page_topic,))
+    change_counters._notify_change_now((page_topic,))
     version = str(change_counters.version_of(page_topic))
     with open_stream(relay, page_topic) as lines:
         assert next_event(lines) == {"retry": "3000"}
@@ -59,7 +59,7 @@ def test_each_change_is_told(start_relay: StartRelay, page_topic: str) -> None:
         assert next_event(lines) == {"retry": "3000"}
         assert next_event(lines)["id"] == "0"
         for _ in range(20):
-            change_counters._touch_now((page_topic,))
+            change_counters._notify_change_now((page_topic,))
             assert next_event(lines)["id"] == str(change_counters.version_of(page_topic))
 
 
@@ -69,7 +69,7 @@ def test_a_burst_becomes_few_events_and_the_last_is_told(start_relay: StartRelay
         next_event(lines)
         next_event(lines)
         for _ in range(2_000):
-            change_counters._touch_now((page_topic,))
+            change_counters._notify_change_now((page_topic,))
         newest, told = str(change_counters.version_of(page_topic)), 1
         while next_event(lines)["id"] != newest:
             told += 1
@@ -78,12 +78,12 @@ def test_a_burst_becomes_few_events_and_the_last_is_told(start_relay: StartRelay
 
 def test_a_browser_that_comes_back_is_told_what_it_missed(start_relay: StartRelay, page_topic: str) -> None:
     relay = start_relay(keep_alive_s=0.05)
-    change_counters._touch_now((page_topic,))
+    change_counters._notify_change_now((page_topic,))
     seen = change_counters.version_of(page_topic)
     with open_stream(relay, page_topic, seen=seen) as lines:
         next_event(lines)
         assert next_event(lines) == {"": "keep-alive"}  # it has missed nothing
-    change_counters._touch_now((page_topic,))
+    change_counters._notify_change_now((page_topic,))
     with open_stream(relay, page_topic, seen=seen) as lines:
         next_event(lines)
         assert next_event(lines)["id"] == str(seen + 1)

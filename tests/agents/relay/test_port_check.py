@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from agents.daemon.control_plane.port_check import listening
-from agents.protocol.port_check import DIAL_PATH, Reach
+from agents.protocol.port_check import DIAL_PATH, PortCheckTarget
 from agents.protocol.tickets import sign_ticket
 from agents.relay.port_check import DIALS
 
@@ -20,14 +20,16 @@ from .conftest import SECRET, Relay
 HOST = "ab" * 16
 
 
-def dial(relay: Relay, reach: Reach, port: int, nonce: str = "", *, topic: str = "", secret: str = SECRET) -> httpx.Response:
+def dial(
+    relay: Relay, reach: PortCheckTarget, port: int, nonce: str = "", *, topic: str = "", secret: str = SECRET
+) -> httpx.Response:
     ticket = sign_ticket(secret, topic=topic or reach.topic, expires_at=int(time.time()) + 60)
     asked: dict[str, Any] = {"ticket": ticket, "port": port, "nonce": nonce or secrets.token_hex(16)}
     return httpx.get(f"{relay.url}{DIAL_PATH}", params=asked, timeout=20)
 
 
-def anywhere(address: str = "127.0.0.1") -> Reach:
-    return Reach(HOST, address, 1, 65_535)
+def anywhere(address: str = "127.0.0.1") -> PortCheckTarget:
+    return PortCheckTarget(HOST, address, 1, 65_535)
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_fault_098_in_production_no_private_address_is_dialled(start_relay: Call
 
 
 def test_only_its_own_ports(open_relay: Relay) -> None:
-    reply = dial(open_relay, Reach(HOST, "127.0.0.1", 20_000, 20_999), 22)
+    reply = dial(open_relay, PortCheckTarget(HOST, "127.0.0.1", 20_000, 20_999), 22)
     assert (reply.status_code, reply.json()["code"]) == (403, "not_its_port")
 
 
@@ -101,13 +103,13 @@ def test_not_too_often(open_relay: Relay) -> None:
         port = held.getsockname()[1]
         codes = [dial(open_relay, anywhere(), port).status_code for _ in range(DIALS + 1)]
         assert codes == [200] * DIALS + [429]
-        other = Reach("cd" * 16, "127.0.0.1", 1, 65_535)
+        other = PortCheckTarget("cd" * 16, "127.0.0.1", 1, 65_535)
         assert dial(open_relay, other, port).status_code == 200, "one host's share is not another's"
 
 
 def test_no_host_makes_another_s_nonce_good_again(open_relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.relay.port_check.HOSTS_KNOWN", 3)
-    other = Reach("cd" * 16, "127.0.0.1", 1, 65_535)
+    other = PortCheckTarget("cd" * 16, "127.0.0.1", 1, 65_535)
     with listening("127.0.0.1", itertools.repeat(0, 1)) as (port, nonce):
         assert dial(open_relay, anywhere(), port, nonce).json()["reached"] is True
         for _ in range(DIALS):
@@ -116,5 +118,5 @@ def test_no_host_makes_another_s_nonce_good_again(open_relay: Relay, monkeypatch
 
 
 def test_a_host_behind_nat_is_reached_by_its_link(open_relay: Relay) -> None:
-    reply = dial(open_relay, Reach(HOST, "", 1, 2), 0)
+    reply = dial(open_relay, PortCheckTarget(HOST, "", 1, 2), 0)
     assert reply.json() == {"reached": False, "reason": "", "through": "relay"}

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from agents.relay import recent_changes
-from agents.relay.recent_changes import Recent
+from agents.relay.recent_changes import RecentChanges
 from common import change_counters
 
 from .conftest import PATIENCE_S, MortalRedis, Relay
@@ -26,7 +26,7 @@ def person(topic: str) -> str:
 def tell(person: str, *news: str) -> None:
     """One change for each; "" is one that nothing is told of."""
     for each in news:
-        change_counters._touch_now((f"user:{person}",), {f"user:{person}": each})
+        change_counters._notify_change_now((f"user:{person}",), {f"user:{person}": each})
 
 
 def listen(relay: Relay, person: str, since: int, kind: str = "news", **only: Any) -> Any:
@@ -128,9 +128,11 @@ def test_a_redis_that_was_away_leaves_no_old_news(start_relay: StartRelay, morta
     relay = start_relay(redis_url=mortal_redis.url)
     own = redis.Redis.from_url(mortal_redis.url)
     topic = f"user:{person}"
-    own.eval(change_counters._TOUCH, 1, change_counters.topic_key(topic), "", change_counters.slip_channel(topic))
+    own.eval(change_counters._TOUCH, 1, change_counters.topic_key(topic), "", change_counters.early_order_channel(topic))
     seen = listen(relay, person, 0)["version"]
-    own.eval(change_counters._TOUCH, 1, change_counters.topic_key(topic), RUNNING, change_counters.slip_channel(topic))
+    own.eval(
+        change_counters._TOUCH, 1, change_counters.topic_key(topic), RUNNING, change_counters.early_order_channel(topic)
+    )
     assert listen(relay, person, seen)["changes"] == [{"state": "running"}]
     own.close()
     mortal_redis.kill()
@@ -146,7 +148,7 @@ def test_an_agent_s_ticket_is_for_no_news(relay: Relay, person: str) -> None:
 
 def test_the_topic_that_was_waited_for_longest_ago_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent_changes, "TOPICS", 2)
-    known = Recent()
+    known = RecentChanges()
     for topic in ("a", "b", "a", "c"):
         known.follow(topic)
     for topic in "abc":
@@ -155,7 +157,7 @@ def test_the_topic_that_was_waited_for_longest_ago_is_forgotten_first(monkeypatc
 
 
 def test_a_gap_is_no_answer() -> None:
-    known = Recent()
+    known = RecentChanges()
     known.follow("a")
     known.note("a", 1, "first")
     known.note("a", 3, "third")

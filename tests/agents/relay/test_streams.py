@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from agents.daemon.streams.peer_connection import PairLost, PeerConnection
+from agents.daemon.streams.peer_connection import PeerConnection, PeerConnectionLost
 from agents.relay.connection_registry import DialRefused, NotLinked
 
 from .conftest import SECRET, Relay, free_port, hub, wait_until
@@ -268,5 +268,5 @@ def test_a_pair_meets_and_meets_again_after_a_cut(relay: Relay, new_host: Callab
         assert lines["source"].recv() == b"thanks"
         lines["source"].close()
         assert lines["target"].recv() == b"", "the other side has closed"
-    with pytest.raises(PairLost):
+    with pytest.raises(PeerConnectionLost):
         one.streams.open_pair(pair, one.sign("pair:0:source"))

@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from agents.protocol.tickets import BadTicket, sign_ticket
-from agents.relay.ticket_checks import BLIND_S, ENDED, Gate
+from agents.relay.ticket_checks import BLIND_S, ENDED, TicketChecker
 from tests.agents.relay.conftest import SECRET, MortalRedis, Relay, wait_until
 from tests.agents.relay.streaming import Service, StreamHost, echo
 
@@ -50,7 +50,7 @@ def ask(relay: Relay, ticket: str, path: str = "/relay/v1/wait", since: int = 1)
 
 
 def is_known(relay: Relay, name: str) -> bool:
-    gate: Gate = relay.server.config.app.state.gate  # type: ignore[union-attr]  # a Starlette, not a name
+    gate: TicketChecker = relay.server.config.app.state.gate  # type: ignore[union-attr]  # a Starlette, not a name
     return name in gate._ended
 
 
@@ -148,8 +148,8 @@ def test_without_ever_having_heard_it_takes_no_ticket_of_a_person(start_relay: C
 
 
 def test_long_after_redis_was_lost_it_takes_none_either(monkeypatch: pytest.MonkeyPatch, bond: str) -> None:
-    gate, moment = Gate(SECRET), time.monotonic()
-    gate.learn_all({})
+    gate, moment = TicketChecker(SECRET), time.monotonic()
+    gate.add_revocations({})
     gate.read(bound("user:a", bond))
     gate.lose()
     gate.read(bound("user:a", bond))
@@ -160,9 +160,9 @@ def test_long_after_redis_was_lost_it_takes_none_either(monkeypatch: pytest.Monk
 
 
 def test_what_was_learnt_stays_when_redis_forgets(bond: str) -> None:
-    gate = Gate(SECRET)
-    gate.learn_all({bond: int(time.time()) + 600, "t:over": int(time.time()) - 1})
-    gate.learn_all({})
+    gate = TicketChecker(SECRET)
+    gate.add_revocations({bond: int(time.time()) + 600, "t:over": int(time.time()) - 1})
+    gate.add_revocations({})
     with pytest.raises(BadTicket, match="revoked"):
         gate.read(bound("user:a", bond))
     assert "t:over" not in gate._ended

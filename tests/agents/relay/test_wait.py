@@ -21,7 +21,7 @@ StartRelay = Callable[..., Relay]
 
 def touch(topic: str, times: int = 1) -> None:
     for _ in range(times):
-        change_counters._touch_now((topic,))
+        change_counters._notify_change_now((topic,))
 
 
 def test_a_change_before_the_wait_answers_at_once(relay: Relay, topic: str) -> None:
@@ -254,7 +254,7 @@ def test_who_waits_for_the_next_change_gets_its_slip(relay: Relay, topic: str) -
         waiting, behind = pool.submit(wait_fully, relay, topic, seen), pool.submit(wait_fully, relay, topic, seen - 1)
         assert behind.result() == {"version": seen}
         relay.until_waiting(topic)
-        change_counters._touch_now((topic,), {topic: "a slip: {}"})
+        change_counters._notify_change_now((topic,), {topic: "a slip: {}"})
         assert waiting.result() == {"version": seen + 1, "slip": "a slip: {}"}
 
 
@@ -262,7 +262,7 @@ def test_a_slip_is_kept_for_nobody(relay: Relay, topic: str) -> None:
     """Who was not waiting at that moment learns of the change alone, and asks."""
     touch(topic)
     seen = change_counters.version_of(topic)
-    change_counters._touch_now((topic,), {topic: "a slip"})
+    change_counters._notify_change_now((topic,), {topic: "a slip"})
     assert wait_fully(relay, topic, seen) == {"version": seen + 1}
 
 
@@ -275,13 +275,13 @@ def test_a_slip_reaches_its_own_topic_only(start_relay: StartRelay, topic: str) 
         waits = [pool.submit(wait_fully, relay, name, change_counters.version_of(name)) for name in (topic, other)]
         relay.until_waiting(topic)
         relay.until_waiting(other)
-        change_counters._touch_now((topic, other), {topic: "a slip"})
+        change_counters._notify_change_now((topic, other), {topic: "a slip"})
         assert ["slip" in wait.result() for wait in waits] == [True, False]
 
 
 def test_a_stranger_s_slip_does_not_end_the_listening(relay: Relay, topic: str) -> None:
     stranger = redis.Redis.from_url(os.environ["REDIS_URL"])
-    stranger.publish(change_counters.slip_channel(topic), "no version")
+    stranger.publish(change_counters.early_order_channel(topic), "no version")
     stranger.close()
     touch(topic)
     assert relay.wait(topic, since=0) == change_counters.version_of(topic)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import pytest
 from django.utils.translation import gettext, override
 
-from billing.invoices.lines import PaperLine
+from billing.invoices.lines import InvoiceLine
 from billing.invoices.pdf import invoice_pdf
 from billing.models import Invoice
 from tests.billing.pdf_text import text_of
 
-USE = PaperLine(
+USE = InvoiceLine(
     kind="charge",
     what="2 × RTX 4090 on lab-03",
     source_kind="instance",
@@ -23,7 +23,7 @@ USE = PaperLine(
     rate_hours=1,
     amount_micros=5_400_000,
 )
-DISK = PaperLine(
+DISK = InvoiceLine(
     kind="charge",
     what="Data disk <200 GB> & more",
     source_kind="disk",
@@ -38,7 +38,7 @@ DISK = PaperLine(
 )
 
 
-def paper(lines: list[PaperLine], **fields: object) -> Invoice:
+def paper(lines: list[InvoiceLine], **fields: object) -> Invoice:
     known: dict[str, object] = {
         "year": 2026,
         "number": 7,

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from billing.errors import AlreadyCorrected, LedgerIsAppendOnly
 from billing.invoices.invoices import correct_invoice, issue_invoice, issue_invoices, set_address, skip_invoice_numbers
-from billing.invoices.lines import number_of_seconds, tax_within, thaw
+from billing.invoices.lines import lines_from_json, number_of_seconds, tax_within
 from billing.metering.escrow import prepay, return_unused
 from billing.metering.hold_extension import extend_holds
 from billing.metering.host_fault_credits import credit_source
@@ -92,7 +92,7 @@ def test_a_month_with_a_coupon_by_hand(alice: User, hana: User, settings: Any) -
         "email": alice.email,
     }
     assert invoice.seller == {"name": "Berth Ltd", "address": "1 Quay Street\nDublin", "tax_id": "IE1"}
-    (line,) = thaw(invoice.lines)
+    (line,) = lines_from_json(invoice.lines)
     assert (line.what, line.mode, line.source_id) == ("1 × RTX 4090", "hourly", run.key.hex)
     assert (line.microseconds, line.rate_micros, line.rate_hours) == (5_400 * UNIT, 3_600_000, 1)
     assert line.microseconds * (line.rate_micros or 0) // (3600 * UNIT) == line.amount_micros == 5_400_000
@@ -149,7 +149,7 @@ def test_prepaid_terms_and_what_comes_back(alice: User, hana: User) -> None:
     with use_case():
         return_unused(renter_id=alice.pk, term_id=term, amount_micros=20 * UNIT, memo="1 × T4: not used")
     (invoice,) = issue()
-    assert [(line.kind, line.amount_micros, line.rate_micros) for line in thaw(invoice.lines)] == [
+    assert [(line.kind, line.amount_micros, line.rate_micros) for line in lines_from_json(invoice.lines)] == [
         ("prepaid", 30 * UNIT, None),
         ("prepaid", -20 * UNIT, None),
     ]
@@ -174,7 +174,7 @@ def test_what_a_host_failed_is_taken_off_in_the_month_in_which_it_was_given_back
         )
     november = issue(datetime(2026, 12, 1, 6, tzinfo=UTC))[-1]
     assert (november.total_micros, november.coupon_micros) == (-1_800_000, -UNIT)
-    (line,) = thaw(november.lines)
+    (line,) = lines_from_json(november.lines)
     assert (line.kind, line.rate_micros, line.microseconds) == ("refund", 3_600_000, 1_800 * UNIT)
     assert_whole()
 

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, SystemCheckError
 from django.test import Client
 
-from billing.ledger.currency import note_currency
+from billing.ledger.currency import record_currency
 from billing.models import LedgerCurrency
 from config.celery import _same_currency
 from config.env import read_currency
@@ -30,9 +30,9 @@ def test_a_currency_is_read(monkeypatch: pytest.MonkeyPatch, code: str, read: st
 
 @pytest.mark.django_db
 def test_a_ledger_stays_in_its_currency(settings: Any, client: Client) -> None:
-    note_currency()
+    record_currency()
     settings.MARKET_CURRENCY = "JPY"
-    note_currency()
+    record_currency()
     assert LedgerCurrency.objects.get().code == "USD"
     with pytest.raises(SystemCheckError, match=r"billing\.E001"):
         call_command("check", databases=["default"], stderr=StringIO())
@@ -48,7 +48,7 @@ def test_a_ledger_stays_in_its_currency(settings: Any, client: Client) -> None:
 
 @pytest.mark.django_db
 def test_the_same_currency_is_fine(client: Client) -> None:
-    note_currency()
+    record_currency()
     call_command("check", databases=["default"])
     _same_currency()
     assert "ledger" not in client.get("/readyz").json()

@@ -166,7 +166,7 @@ def test_two_faults_of_one_time_give_it_back_once(alice: User, hana: User) -> No
 
 def test_the_table_refuses_to_give_a_second_back_twice(alice: User, hana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wall behind the key, and behind the look at what was given back already."""
-    monkeypatch.setattr(host_fault_credits, "_given_back_until", lambda _sources, since, _until: since)
+    monkeypatch.setattr(host_fault_credits, "_credited_until", lambda _sources, since, _until: since)
     source = run(alice, hana, at(minutes=90))
     give_back(source, at(minutes=90))
     with pytest.raises(IntegrityError, match="no_second_given_back_twice"):

@@ -11,7 +11,7 @@ from accounts.models import User
 from billing.metering.holds import hold_funds
 from billing.metering.meters import close_meter, open_meter
 from billing.pricing.tariffs import Scope, Tariff
-from billing.statements.spending_report import read_spending
+from billing.statements.spending_report import spending_report
 from common import clock
 from common.db.transactions import use_case
 from tests.billing.money import RATE, START, UNIT, Source, at, grant, settle
@@ -82,11 +82,11 @@ def test_the_page_has_a_bar_for_each_day_and_the_same_numbers_beneath(spender: U
 
 
 def test_a_wallet_that_spent_nothing_has_no_bars(mallory: User) -> None:
-    spending = read_spending(mallory.pk, now=clock.now(), since=None, until=None, by="day")
+    spending = spending_report(mallory.pk, now=clock.now(), since=None, until=None, by="day")
     assert (spending.days, spending.rows, spending.total_micros) == ([], [], 0)
 
 
 def test_bars_reach_no_higher_than_the_picture(spender: User) -> None:
-    spending = read_spending(spender.pk, now=NOW, since=None, until=None, by="day")
+    spending = spending_report(spender.pk, now=NOW, since=None, until=None, by="day")
     assert all(0 <= bar.y <= 1000 and bar.y + bar.height == pytest.approx(1000) for bar in spending.days)
     assert max(bar.height for bar in spending.days) > 400

@@ -9,7 +9,7 @@ from accounts.constants import MAIL_CLAIM
 from accounts.models import User
 from billing.errors import NoSavedCard, PaymentsOff
 from billing.models import Payment, PaymentProfile
-from billing.payments.auto_top_up import CONFIRMATION_NEEDED, tell_auto_failures, top_up_low_wallets
+from billing.payments.auto_top_up import CONFIRMATION_NEEDED, mail_auto_failures, top_up_low_wallets
 from billing.payments.cards import AutoRule, customer_of, remove_card, save_auto_rule, start_card_setup
 from billing.payments.selectors import profile_of
 from common import clock
@@ -46,12 +46,12 @@ def test_a_worker_that_dies_loses_no_mail_about_a_refused_card(market: Market, r
     market.stripe.card_answers = "card_declined"
     sweep()
     with killed_at("billing.payments.auto_top_up.queue_mail"):
-        tell_auto_failures(now=clock.now())
-    assert tell_auto_failures(now=clock.now()) == 1
+        mail_auto_failures(now=clock.now())
+    assert mail_auto_failures(now=clock.now()) == 1
     with killed_at("common.mail.mail.EmailMessage.send"):
         sent()
     with time_machine.travel(clock.now() + MAIL_CLAIM):
-        assert (tell_auto_failures(now=clock.now()), len(sent())) == (0, 1)
+        assert (mail_auto_failures(now=clock.now()), len(sent())) == (0, 1)
 
 
 def test_at_most_once_an_hour(market: Market, ruled: User) -> None:
@@ -95,7 +95,7 @@ def test_a_refused_card_is_told_once_and_rests(market: Market, ruled: User, answ
     payment = Payment.objects.get(origin="auto")
     assert (payment.state, payment.failure, balance(ruled)) == ("failed", failure, 10 * UNIT)
     assert profile_of(ruled.pk).auto_failure == failure
-    assert [tell_auto_failures(now=clock.now()) for _ in range(2)] == [1, 0]
+    assert [mail_auto_failures(now=clock.now()) for _ in range(2)] == [1, 0]
     assert [(message.to, failure in message.body) for message in sent()] == [([ruled.email], True)]
     with time_machine.travel(clock.now() + timedelta(hours=2)):
         assert sweep() == 0

@@ -15,7 +15,7 @@ from billing.audit.selectors import ledger_findings
 from billing.coupons.codes import redeem_code
 from billing.coupons.rules import bonus_micros
 from billing.coupons.selectors import kept_micros
-from billing.debts.services import follow_debts
+from billing.debts.services import collect_debts
 from billing.errors import InsufficientFunds, OwesMoney, RefundRefused
 from billing.models import Coupon, CouponDraw, Payment, Refund, Wallet
 from billing.payments.payments import sync_intent
@@ -102,7 +102,7 @@ class Life:
             sync_intent(intent_id=str(payment.intent_id), thorough=True)
 
     def collect(self) -> None:
-        follow_debts()
+        collect_debts()
 
     def check(self) -> None:
         given = lawful = 0

@@ -7,11 +7,11 @@ import time_machine
 
 from accounts.models import Membership, Team, User
 from accounts.teams.services import create_team
-from billing.debts.services import follow_debts, unfrozen_money
+from billing.debts.services import collect_debts, unfrozen_money
 from billing.errors import NotPayable, NotTransferable, OwesMoney
 from billing.metering.host_fault_credits import credit_source
 from billing.models import Hold, Payment, PayoutAccount
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.payouts import request_payout
 from billing.payouts.selectors import payable_of
 from billing.transfers.services import transfer_money
@@ -62,7 +62,7 @@ def close(market: Market, name: str, verdict: str) -> None:
     market.deliver_all()
 
 
-def payable(owner: User) -> Payable:
+def payable(owner: User) -> PayableBalance:
     """Long after everything has matured."""
     return payable_of(owner_id=owner.pk, now=clock.now() + LATER)
 
@@ -96,10 +96,10 @@ def test_a_won_case_ends_it(market: Market, team: Team, alice: User, bob: User, 
     pass_on(team, alice, bob, 60)
     use(bob, hana, 50)
     name = dispute(market, payment)
-    follow_debts()
+    collect_debts()
     assert (payable(hana).payable_micros, wallet(bob).spendable_micros) == (0, 0)
     close(market, name, "won")
-    follow_debts()
+    collect_debts()
     assert (payable(hana).payable_micros, wallet(bob).spendable_micros) == (45 * UNIT, 10 * UNIT)
 
 
@@ -168,7 +168,7 @@ def test_what_repays_a_debt_frees_a_host_when_it_has_matured(market: Market, ali
     begin = clock.now()
     with time_machine.travel(begin + timedelta(days=20)):
         second = market.paid(alice, 100)
-        follow_debts()
+        collect_debts()
         assert (balance(alice, "debt"), balance(alice)) == (0, 0)
         assert payable_of(owner_id=hana.pk, now=clock.now()).disputed_micros == 90 * UNIT
         with pytest.raises(NotPayable), refused():
@@ -189,7 +189,7 @@ def test_so_does_what_a_team_mate_passes_on(market: Market, team: Team, alice: U
     dispute(market, first)
     with time_machine.travel(clock.now() + timedelta(days=20)):
         pass_on(team, bob, alice, 60)
-        assert follow_debts() == 1
+        assert collect_debts() == 1
         assert balance(alice, "debt") == -40 * UNIT
         assert payable_of(owner_id=hana.pk, now=clock.now()).disputed_micros == 90 * UNIT
         assert payable_of(owner_id=hana.pk, now=clock.now() + timedelta(days=8)).disputed_micros == 40 * UNIT
@@ -211,7 +211,7 @@ def test_two_debtors_in_one_wallet_are_not_counted_twice(
     for payment in payments:
         dispute(market, payment)
     assert payable(hana).disputed_micros == 54 * UNIT
-    follow_debts()
+    collect_debts()
     assert wallet(bob).spendable_micros == 0
 
 
@@ -229,7 +229,7 @@ def test_what_a_host_gives_back_is_frozen_in_the_wallet(
         )  # fmt: skip
     assert given == 60 * UNIT
     assert payable(hana).disputed_micros == 0
-    follow_debts()
+    collect_debts()
     assert wallet(bob).spendable_micros == 6 * UNIT  # what the platform had had of it answers for nothing
 
 
@@ -240,14 +240,14 @@ def test_it_is_frozen_where_it_lies_and_free_when_it_is_repaid(
     payment = market.paid(alice, 100)
     pass_on(team, alice, bob, 60)
     dispute(market, payment)
-    assert follow_debts() == 1
+    assert collect_debts() == 1
     assert wallet(bob).spendable_micros == 20 * UNIT
-    assert follow_debts() == 0
+    assert collect_debts() == 0
     with pytest.raises(Exception, match="You need"), refused():
         Source(bob, hana, rate=21 * UNIT).hold()
     Source(bob, hana, rate=20 * UNIT).hold()
     market.paid(alice, 60)
-    assert follow_debts() == 1
+    assert collect_debts() == 1
     assert wallet(bob).spendable_micros == 60 * UNIT
     assert not Hold.objects.filter(source_kind="frozen", released_at=None).exists()
 
@@ -257,10 +257,10 @@ def test_what_is_set_aside_for_a_run_is_named(market: Market, team: Team, alice:
     pass_on(team, alice, bob, 60)
     source = Source(bob, hana, rate=50 * UNIT).start()
     dispute(market, payment)
-    follow_debts()
+    collect_debts()
     assert (wallet(bob).spendable_micros, unfrozen_money()) == (0, {bob.pk: 50 * UNIT})
     source.close()
-    follow_debts()
+    collect_debts()
     assert (wallet(bob).spendable_micros, unfrozen_money()) == (0, {})
 
 
@@ -310,7 +310,7 @@ def test_ones_own_debt_is_set_off_against_ones_own_earnings(market: Market, alic
     with pytest.raises(NotPayable), refused():
         ask(alice)
     with time_machine.travel(clock.now() + LATER, tick=False):
-        follow_debts()
+        collect_debts()
     assert (balance(alice, "host"), balance(alice, "debt")) == (0, -64 * UNIT)
     assert payable(hana).disputed_micros == 64 * UNIT
     assert_sound(clock.now() + LATER)
@@ -323,6 +323,6 @@ def test_top_ups_of_the_debtor_and_freed_money_repay(market: Market, alice: User
     dispute(market, payment)
     assert unfrozen_money() == {alice.pk: 60 * UNIT}
     source.close()
-    follow_debts()
+    collect_debts()
     assert (balance(alice), balance(alice, "debt"), unfrozen_money()) == (0, -30 * UNIT, {})
     assert payable(hana).disputed_micros == 27 * UNIT

@@ -10,7 +10,7 @@ from billing.constants import CHECKOUTS_AT_MOST
 from billing.errors import PaymentsOff, StripeUnreachable
 from billing.models import Order, Payment, PaymentProfile, Posting, Tie
 from billing.payments.cards import remove_card
-from billing.payments.payments import attend_payments, draft_top_up, start_top_up
+from billing.payments.payments import check_pending_payments, draft_top_up, start_top_up
 from billing.payments.selectors import pending_micros
 from billing.people.related_accounts import related_accounts
 from common import clock
@@ -97,7 +97,7 @@ def test_without_a_key_nothing_is_begun(alice: User) -> None:
     with pytest.raises(PaymentsOff):
         start_top_up(owner=alice, amount_micros=25 * UNIT)
     assert Payment.objects.count() == 0
-    assert attend_payments() == 0
+    assert check_pending_payments() == 0
 
 
 def test_a_refused_card_leaves_the_page_open_for_another(market: Market, alice: User) -> None:
@@ -128,9 +128,9 @@ def test_a_page_that_expires_ends_its_payment(market: Market, alice: User) -> No
 def test_an_expiry_that_nobody_told_of_is_found_after_a_day(market: Market, alice: User) -> None:
     payment, unopened = market.top_up(alice, 25), Payment.objects.create(owner=alice, amount_micros=UNIT)
     market.stripe.expire(str(payment.session_id))
-    assert attend_payments() == 0
+    assert check_pending_payments() == 0
     Payment.objects.update(created_at=clock.now().replace(year=2025))
-    assert attend_payments() == 1
+    assert check_pending_payments() == 1
     assert set(Payment.objects.values_list("state", flat=True)) == {"expired"}
     assert unopened.pk is not None
 

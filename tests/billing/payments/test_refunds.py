@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from billing.errors import RefundRefused, StripeUnreachable
 from billing.models import Entry, Payment, Payout, Posting, Refund
-from billing.payments.payments import look_at_payment
+from billing.payments.payments import check_payment
 from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.payments.refunds import refund_own, refund_payment, send_refund, send_refunds
 from billing.payments.selectors import refundable_micros, unspent_cash_micros
@@ -140,7 +140,7 @@ def test_a_slow_refund_is_pending_until_stripe_says_so(market: Market, alice: Us
     market.deliver_all()
     assert Refund.objects.get().state == "pending"
     market.stripe.set_refund(made["id"], "succeeded")
-    look_at_payment(payment_id=payment.pk)
+    check_payment(payment_id=payment.pk)
     assert Refund.objects.get().state == "succeeded"
 
 

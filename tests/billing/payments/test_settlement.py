@@ -100,7 +100,7 @@ def test_the_saved_card_of_a_deleted_customer_is_forgotten_and_its_owner_told(ma
 
 
 def test_another_missing_object_is_no_missing_customer(market: Market, alice: User) -> None:
-    with pytest.raises(StripeRefused) as refused, client.calls() as api:
+    with pytest.raises(StripeRefused) as refused, client.stripe_calls() as api:
         api.v1.payment_intents.retrieve("pi_nothing")
     assert not client.is_missing_customer(refused.value)
 
@@ -120,7 +120,7 @@ def test_another_missing_object_is_no_missing_customer(market: Market, alice: Us
 )
 def test_errors_of_stripe_are_classed_alike(market: Market, error: Any, known: type[Exception]) -> None:
     """Transfers, refunds and all else go through one door, which says what is known after an error."""
-    with pytest.raises(known), client.calls():
+    with pytest.raises(known), client.stripe_calls():
         raise error("as Stripe says it")
     assert not hasattr(transfers, "_calls")
 
@@ -129,7 +129,7 @@ def test_a_key_used_with_other_words_gives_no_money_back(market: Market, alice: 
     payment = market.paid(alice, 100)
 
     def used(**_values: object) -> None:
-        with client.calls():
+        with client.stripe_calls():
             raise stripe.IdempotencyError("used with another body")
 
     refund_payment(payment_id=payment.pk, amount_micros=UNIT, reason="x", actor="staff", refund_id=new_uuid())

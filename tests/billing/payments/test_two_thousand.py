@@ -11,7 +11,7 @@ from billing.models import Payment, PaymentProfile, Posting, Reconciliation, Wal
 from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.payments.stripe_events import apply_events
 from billing.stripe import client
-from billing.stripe.client import Buyer, Returns
+from billing.stripe.client import Buyer, ReturnUrls
 from billing.stripe.currencies import to_micros
 from common import clock
 from tests.billing.money import UNIT
@@ -66,7 +66,7 @@ def _live(market: Market, profiles: list[PaymentProfile], dice: random.Random) -
             buyer=buyer,
             amount_micros=payment.amount_micros,
             label="x",
-            returns=Returns("https://here.example/done", "https://here.example/left"),
+            returns=ReturnUrls("https://here.example/done", "https://here.example/left"),
             save_card=False,
         )
         payment.session_id = session.id

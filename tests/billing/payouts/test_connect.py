@@ -18,7 +18,7 @@ from billing.errors import PayoutAccountUnfinished
 from billing.models import ConnectedAccount, Payout, PayoutAccount, Posting, StripeEvent
 from billing.payments.stripe_events import apply_events
 from billing.payouts.payouts import request_payout
-from billing.payouts.stripe_connect import begin_onboarding
+from billing.payouts.stripe_connect import start_onboarding
 from billing.payouts.transfers import send_payout
 from common import clock
 from tests.billing.money import assert_sound
@@ -126,7 +126,7 @@ def test_the_password_given_leads_on_to_stripe(connect: Connect, hana: User) -> 
 
 def test_a_lost_answer_makes_no_second_account(connect: Connect, hana: User) -> None:
     connect.lose_replies = 1
-    begin_onboarding(owner=hana)  # the library asks again with the same key
+    start_onboarding(owner=hana)  # the library asks again with the same key
     assert len(connect.accounts) == 1
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.models.payout_destinations import destination_of, iban_adds_up, read_destination
+from billing.models.payout_destinations import destination_of, iban_adds_up, parse_destination
 from common.errors import InvalidInput
 
 REAL = ["DE89370400440532013000", "GB33BUKB20201555555555", "FR1420041010050500013M02606", "NO9386011117947"]
@@ -18,7 +18,7 @@ def bank(**values: str) -> dict[str, str]:
 def test_real_ibans_add_up(number: str) -> None:
     assert iban_adds_up(number)
     spaced = " ".join(number[i : i + 4] for i in range(0, len(number), 4)).lower()
-    assert read_destination(**bank(iban=spaced)).iban == number
+    assert parse_destination(**bank(iban=spaced)).iban == number
 
 
 @given(st.sampled_from(REAL), st.integers(0, 30), st.sampled_from("0123456789"))
@@ -27,7 +27,7 @@ def test_one_wrong_digit_is_noticed(number: str, place: int, wrong: str) -> None
     typed = number[:place] + wrong + number[place + 1 :]
     if typed != number and number[place].isdigit():
         with pytest.raises(InvalidInput) as refusal:
-            read_destination(**bank(iban=typed))
+            parse_destination(**bank(iban=typed))
         assert [fault.field for fault in refusal.value.errors] == ["iban"]
 
 
@@ -48,18 +48,18 @@ def test_one_wrong_digit_is_noticed(number: str, place: int, wrong: str) -> None
 )
 def test_faults(values: dict[str, str], fields: list[str]) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        read_destination(**values)
+        parse_destination(**values)
     assert [fault.field for fault in refusal.value.errors] == fields
 
 
 def test_a_chinese_account() -> None:
-    found = read_destination(method="bank", holder="王 小明", iban="6222 0210 0111 5678 900", bank="ICBC")
+    found = parse_destination(method="bank", holder="王 小明", iban="6222 0210 0111 5678 900", bank="ICBC")
     assert (found.iban, found.ending, found.holder) == ("6222021001115678900", "8900", "王 小明")
     assert destination_of(found.kept()) == found
 
 
 def test_only_its_own_fields_are_kept() -> None:
-    found = read_destination(method="stripe", stripe_account_id=" acct_1HanaConnected ", iban=REAL[0], holder="x")
+    found = parse_destination(method="stripe", stripe_account_id=" acct_1HanaConnected ", iban=REAL[0], holder="x")
     assert found.kept() == {
         "method": "stripe", "stripe_account_id": "acct_1HanaConnected", "holder": "", "iban": "", "bank": "",
     }  # fmt: skip

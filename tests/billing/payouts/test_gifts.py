@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from accounts.models import Membership, Team, User
 from accounts.teams.services import create_team, remove_member
-from billing.debts.services import follow_debts
+from billing.debts.services import collect_debts
 from billing.errors import NotPayable, NotTransferable
-from billing.ledger.promotional_selectors import left_of_gifts
+from billing.ledger.promotional_selectors import remaining_gifts
 from billing.models import Posting, Tie
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.selectors import due_owners
-from billing.people.self_rental import what_pays_host
-from billing.people.ties import remember_card
+from billing.people.self_rental import payable_money_of
+from billing.people.ties import record_card
 from billing.transfers.services import transfer_money
 from common import clock
 from tests.billing.coupon_money import Run, redeem
@@ -58,11 +58,11 @@ def test_renting_from_oneself_pays_nothing_out(hana: User, source: str) -> None:
             pay_in(hana, 20 * UNIT)
     run_an_hour(hana, hana, 20)
     account(hana)
-    assert payable(hana) == Payable("USD", balance_micros=18 * UNIT, unpaid_micros=18 * UNIT)
+    assert payable(hana) == PayableBalance("USD", balance_micros=18 * UNIT, unpaid_micros=18 * UNIT)
     with pytest.raises(NotPayable), refused():
         ask(hana)
     assert due_owners(now=NOW) == []
-    assert what_pays_host(payer_id=hana.pk, owner_id=hana.pk) == "nothing"
+    assert payable_money_of(payer_id=hana.pk, owner_id=hana.pk) == "nothing"
     assert_sound(NOW)
 
 
@@ -81,7 +81,7 @@ def test_of_a_teammate_cash_is_paid_and_no_gift(hana: User, alice: User) -> None
         pay_in(alice, 30 * UNIT)
     run_an_hour(alice, hana, 50)
     assert (payable(hana).unpaid_micros, payable(hana).payable_micros) == (20 * UNIT, 25 * UNIT)
-    assert what_pays_host(payer_id=alice.pk, owner_id=hana.pk) == "cash"
+    assert payable_money_of(payer_id=alice.pk, owner_id=hana.pk) == "cash"
 
 
 def test_leaving_the_team_after_the_run_changes_nothing(hana: User, alice: User) -> None:
@@ -108,7 +108,7 @@ def test_the_same_card_is_the_same_person(hana: User, alice: User) -> None:
         pay_in(alice, 20 * UNIT)
     run_an_hour(alice, hana, 20)
     for user in (hana, alice):
-        remember_card(owner_id=user.pk, fingerprint="fp_shared")
+        record_card(owner_id=user.pk, fingerprint="fp_shared")
     assert payable(hana).payable_micros == 0
 
 
@@ -120,7 +120,7 @@ def run_with_gift(payer: User, payee: User) -> None:
 
 def one_card(*users: User) -> None:
     for user in users:
-        remember_card(owner_id=user.pk, fingerprint="fp_shared")
+        record_card(owner_id=user.pk, fingerprint="fp_shared")
 
 
 def test_a_second_account_of_a_teammate_is_the_teammate(hana: User, alice: User, bob: User) -> None:
@@ -129,7 +129,7 @@ def test_a_second_account_of_a_teammate_is_the_teammate(hana: User, alice: User,
     team_of(hana, alice)
     run_with_gift(bob, hana)
     assert (payable(hana).unpaid_micros, payable(hana).payable_micros) == (18 * UNIT, 0)
-    assert what_pays_host(payer_id=bob.pk, owner_id=hana.pk) == "cash"
+    assert payable_money_of(payer_id=bob.pk, owner_id=hana.pk) == "cash"
 
 
 @pytest.mark.parametrize("which", ["host", "renter"])
@@ -159,7 +159,7 @@ def test_gifts_do_not_repay_a_debt_by_way_of_the_own_host(hana: User, alice: Use
     earn(other, 18, ago=35, renter=hana, granted=False)
     take_back(payment, at=days_ago(1))
     with time_machine.travel(NOW, tick=False):
-        follow_debts()
+        collect_debts()
     assert (wallet(hana, "host").balance_micros, wallet(hana, "debt").balance_micros) == (18 * UNIT, -18 * UNIT)
     assert payable(other).payable_micros == 0
 
@@ -206,7 +206,7 @@ def test_credit_is_spent_before_cash(alice: User, bob: User, hana: User) -> None
     ],
 )
 def test_what_is_left_of_gifts_by_hand(entries: list[tuple[str, int]], left: int) -> None:
-    assert left_of_gifts(entries) == left
+    assert remaining_gifts(entries) == left
 
 
 KINDS = st.sampled_from(["credit", "top_up", "charge", "refund", "transfer", "prepaid"])
@@ -221,4 +221,4 @@ def test_gifts_left_are_at_most_what_was_given_and_what_is_there(moves: list[tup
             entries.append((kind, amount))
             balance += amount
             given_in_all += amount if kind == "credit" else 0
-    assert 0 <= left_of_gifts(entries) <= min(balance, given_in_all)
+    assert 0 <= remaining_gifts(entries) <= min(balance, given_in_all)

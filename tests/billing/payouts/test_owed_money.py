@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from accounts.models import Membership
 from accounts.teams.services import create_team
-from billing.debts.services import follow_debts
+from billing.debts.services import collect_debts
 from billing.models import Hold, Wallet
 from billing.transfers.services import transfer_money
 from common import clock
@@ -38,7 +38,7 @@ def test_all_that_is_owed_is_kept_but_for_the_fee(moves: list[tuple[int, int, in
                 transfer_money(sender=users[who], team_id=lab.pk, to_id=users[to].pk, amount_micros=units * UNIT)
     take_back(payment, at=days_ago(5))
     with time_machine.travel(NOW, tick=False):
-        follow_debts()
+        collect_debts()
     owes = -sum(Wallet.objects.filter(owner=users[0], kind="debt").values_list("balance_micros", flat=True))
     holds = Hold.objects.filter(source_kind="frozen", released_at=None, wallet__owner__in=users)
     frozen = sum(holds.values_list("amount_micros", flat=True))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.selectors import due_owners
 from tests.billing.money import UNIT, assert_sound
 from tests.billing.payouts.world import (
@@ -28,7 +28,7 @@ amounts = st.integers(-(10**12), 10**12)
 
 @given(amounts, amounts, amounts, st.integers(0, 10**12))
 def test_never_above_the_balance_and_never_negative(balance: int, young: int, recent: int, disputed: int) -> None:
-    found = Payable("USD", balance, young, recent, disputed)
+    found = PayableBalance("USD", balance, young, recent, disputed)
     assert 0 <= found.payable_micros <= max(0, balance)
     assert found.payable_micros % 10_000 == 0
     assert found.payable_micros <= max(0, balance - max(0, young) - max(0, recent) / 10 - disputed)
@@ -56,7 +56,7 @@ def test_a_week_to_the_microsecond(hana: User) -> None:
 
 @pytest.mark.django_db
 def test_who_has_earned_nothing(alice: User) -> None:
-    assert payable(alice) == Payable("USD")
+    assert payable(alice) == PayableBalance("USD")
 
 
 @pytest.mark.django_db

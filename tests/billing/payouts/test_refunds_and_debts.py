@@ -6,7 +6,7 @@ import pytest
 import time_machine
 
 from accounts.models import User
-from billing.debts.services import follow_debts
+from billing.debts.services import collect_debts
 from billing.errors import RefundRefused
 from billing.ledger.trace_selectors import owed_money
 from billing.models import Payment, Refund
@@ -36,7 +36,7 @@ def pass_on(sender: User, to: User, units: int, *, team: User | None = None) -> 
 
 def follow() -> None:
     with time_machine.travel(NOW, tick=False):
-        follow_debts()
+        collect_debts()
     assert_sound(NOW)
 
 

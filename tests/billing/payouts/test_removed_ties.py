@@ -7,12 +7,12 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from billing.errors import PayoutsFrozen
 from billing.models import Tie
-from billing.models.payout_destinations import read_destination
+from billing.models.payout_destinations import parse_destination
 from billing.payouts.accounts import save_payout_account
 from billing.payouts.payouts import mark_sent, request_payout
 from billing.people.selectors import linked_accounts, person_of
 from billing.people.self_rental import close_to
-from billing.people.ties import prove_payout_account, remember_card, remove_tie
+from billing.people.ties import prove_payout_account, record_card, remove_tie
 from common import clock
 from common.errors import InvalidInput, NotFound
 from tests.billing.money import UNIT
@@ -59,7 +59,7 @@ def test_staff_remove_it_with_a_reason(tie: Tie, hana: User, mallory: User, stel
 
 def test_the_same_evidence_makes_no_other(tie: Tie, hana: User, mallory: User) -> None:
     first = removed(tie)
-    where = read_destination(method="bank", holder="Somebody", iban=IBAN, bank="")
+    where = parse_destination(method="bank", holder="Somebody", iban=IBAN, bank="")
     with time_machine.travel(days_ago(1), tick=False):
         with pytest.raises(InvalidInput, match="isn't yours"):
             save_payout_account(owner_id=mallory.pk, destination=where, minimum_micros=UNIT, automatic=False)
@@ -83,13 +83,13 @@ def test_nothing_more_is_paid_out_there(tie: Tie, hana: User) -> None:
 
 def test_cards_and_teams_can_be_untied_too(alice: User, bob: User) -> None:
     for user in (alice, bob):
-        remember_card(owner_id=user.pk, fingerprint="fp_one")
+        record_card(owner_id=user.pk, fingerprint="fp_one")
         Tie.objects.create(owner=user, kind="team", value="a" * 32)
     assert person_of(alice.pk) == {alice.pk, bob.pk}
     assert close_to(frozenset({alice.pk})) == {bob.pk}
     for tie in Tie.objects.filter(owner=bob):
         removed(tie)
-    remember_card(owner_id=bob.pk, fingerprint="fp_one")
+    record_card(owner_id=bob.pk, fingerprint="fp_one")
     assert person_of(alice.pk) == {alice.pk}
     assert not close_to(frozenset({alice.pk}))
 

@@ -16,13 +16,13 @@ from accounts.teams.services import create_team
 from billing.debts.services import check_owes_nothing
 from billing.errors import NotTransferable, OwesMoney
 from billing.models import ConnectedAccount, Payout, Tie
-from billing.models.payout_destinations import Destination, read_destination
+from billing.models.payout_destinations import Destination, parse_destination
 from billing.payouts.accounts import save_payout_account
 from billing.payouts.bank_export import confirm_payout, return_payout
 from billing.payouts.stripe_connect import sync_account
 from billing.people.related_accounts import related_accounts
 from billing.people.selectors import linked_accounts, person_of
-from billing.people.self_rental import what_pays_host
+from billing.people.self_rental import payable_money_of
 from billing.transfers.services import transfer_money
 from common.db.transactions import use_case
 from tests.billing.money import UNIT, make_user, triggers_off
@@ -38,7 +38,7 @@ ELSEWHERE = "GB33BUKB20201555555555"
 
 
 def types(user: User, iban: str = IBAN, bank: str = "", *, ago: float) -> None:
-    where = read_destination(method="bank", holder="Somebody", iban=iban, bank=bank)
+    where = parse_destination(method="bank", holder="Somebody", iban=iban, bank=bank)
     with time_machine.travel(days_ago(ago), tick=False):
         save_payout_account(owner_id=user.pk, destination=where, minimum_micros=UNIT, automatic=False)
 
@@ -83,7 +83,7 @@ def test_typing_a_hosts_account_costs_the_host_nothing(hana: User, mallory: User
     now = payable(hana)
     assert (now.debt_micros, now.unpaid_micros, now.payable_micros) == (0, 0, before)
     assert before >= 90 * UNIT
-    assert what_pays_host(payer_id=mallory.pk, owner_id=hana.pk) == "all"
+    assert payable_money_of(payer_id=mallory.pk, owner_id=hana.pk) == "all"
     assert may_order(hana) == (proven or first == "the host")
 
 
@@ -147,7 +147,7 @@ def test_who_is_paid_where_a_debtor_was_paid_is_the_debtor_both_ways(hana: User,
     assert person_of(hana.pk) == person_of(alice.pk) == {hana.pk, alice.pk}
     run_with_gift(alice, hana)
     assert payable(hana).unpaid_micros == 18 * UNIT
-    assert what_pays_host(payer_id=hana.pk, owner_id=alice.pk) == "nothing"
+    assert payable_money_of(payer_id=hana.pk, owner_id=alice.pk) == "nothing"
     types(alice, ELSEWHERE, ago=50)
     owes(hana, 500)
     assert payable(alice).debt_micros == 500 * UNIT
@@ -250,10 +250,10 @@ def test_the_same_number_at_another_bank_is_another_account(hana: User, alice: U
     data=st.data(),
 )
 def test_how_it_is_written_changes_no_identity(number: str, bank: str, data: Any) -> None:
-    plain = read_destination(method="bank", holder="H", iban=number, bank=f"B{bank}")
+    plain = parse_destination(method="bank", holder="H", iban=number, bank=f"B{bank}")
     spaces = data.draw(st.lists(st.sampled_from(["", " ", "  "]), min_size=len(number), max_size=len(number)))
     spaced = "".join(letter + space for letter, space in zip(number, spaces, strict=True))
-    again = read_destination(method="bank", holder="Other", iban=spaced.lower(), bank=f" b{bank.upper()} ")
+    again = parse_destination(method="bank", holder="Other", iban=spaced.lower(), bank=f" b{bank.upper()} ")
     assert again.identity == plain.identity
     assert plain.identity.isprintable() and len(plain.identity) <= 200
 

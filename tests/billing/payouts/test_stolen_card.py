@@ -8,7 +8,7 @@ from accounts.models import User
 from billing.constants import PAYOUT_HOLDING
 from billing.errors import NotPayable
 from billing.people.related_accounts import related_accounts
-from billing.people.ties import remember_card
+from billing.people.ties import record_card
 from common.db.transactions import use_case
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.world import NOW, account, ask, days_ago, earn, payable, take_back, top_up
@@ -52,7 +52,7 @@ def test_fault_092_the_same_card_on_both_accounts_is_a_flag(hana: User, first: s
     thief = make_user("thief")
     for user in (hana, thief) if first == "owner" else (thief, hana):
         with use_case():
-            remember_card(owner_id=user.pk, fingerprint="fp_stolen")
+            record_card(owner_id=user.pk, fingerprint="fp_stolen")
     rents_own(hana, thief, ago=40)
     assert thief.pk in related_accounts(hana.pk)
     found = payable(hana, NOW + timedelta(days=120))

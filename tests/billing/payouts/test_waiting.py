@@ -7,7 +7,7 @@ from accounts.models import User
 from billing.models import ConnectedAccount, Payout
 from billing.payouts.bank_export import export_batch
 from billing.payouts.transfers import send_payouts
-from billing.people.ties import remember_card
+from billing.people.ties import record_card
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.connect import CONNECTED, Connect
 from tests.billing.payouts.world import (
@@ -77,7 +77,7 @@ def test_a_debt_of_the_same_person_is_set_off_before_it_leaves(hana: User, alice
     account(hana)
     payout = ask(hana, at=days_ago(2))
     for user in (hana, alice):
-        remember_card(owner_id=user.pk, fingerprint="fp_shared")
+        record_card(owner_id=user.pk, fingerprint="fp_shared")
     disputed_after_use(alice, make_user("other-host"), 500)
     assert exported() == ""
     assert failed(payout)

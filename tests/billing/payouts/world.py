@@ -12,7 +12,7 @@ from billing.metering.holds import hold_funds
 from billing.metering.meters import close_meter, open_meter
 from billing.models import Payment, Payout, PayoutAccount
 from billing.payments.disputes import apply_disputes
-from billing.payouts.payable_balance import Payable
+from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.payouts import request_payout
 from billing.payouts.selectors import payable_of
 from billing.pricing.tariffs import Tariff
@@ -102,7 +102,7 @@ def account(owner: User, method: str = "bank", **values: object) -> PayoutAccoun
     return PayoutAccount.objects.create(owner=owner, method=method, **{**where, **values})
 
 
-def payable(owner: User, at: datetime = NOW) -> Payable:
+def payable(owner: User, at: datetime = NOW) -> PayableBalance:
     return payable_of(owner_id=owner.pk, now=at)
 
 

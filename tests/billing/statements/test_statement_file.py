@@ -17,7 +17,7 @@ from billing.ledger.wallets import grant_credit
 from billing.statements.groups import statement_groups
 from billing.statements.selectors import statement_lines
 from common.ids import public_id
-from common.spreadsheets import harmless
+from common.spreadsheets import escape_formula
 from tests.billing.coupon_money import BEGIN, UNIT, Run, at, redeem
 from tests.billing.funding import grant_all
 
@@ -51,11 +51,11 @@ def rows_of(reply: Any) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_formulas_become_text(text: str) -> None:
-    assert harmless(text) == f"'{text}"
+    assert escape_formula(text) == f"'{text}"
 
 
 def test_other_text_stays_as_it_is() -> None:
-    assert harmless("2 × RTX 4090 = fast") == "2 × RTX 4090 = fast"
+    assert escape_formula("2 × RTX 4090 = fast") == "2 × RTX 4090 = fast"
 
 
 def test_every_line_is_in_the_file(client: Client, alice: User, run: Run) -> None:

@@ -21,8 +21,8 @@ if not settings.configured:
     )
     django.setup()
 
-from config.front.app import Front  # noqa: E402  (the settings come first)
-from config.front.policy import Share, Traffic  # noqa: E402
+from config.front.app import WebFrontEnd  # noqa: E402  (the settings come first)
+from config.front.policy import PoolLimits, Traffic  # noqa: E402
 
 _gate = threading.Event()
 _LARGE = 3 * 1024 * 1024
@@ -65,9 +65,9 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 
 
 SHARES = {
-    Traffic.AGENTS: Share(1, 10_000, None),
-    Traffic.OPERATIONS: Share(1, 10, None),
-    Traffic.PUBLIC: Share(1, 10, 0.2),
-    Traffic.GENERAL: Share(1, 3, 0.2),
+    Traffic.AGENTS: PoolLimits(1, 10_000, None),
+    Traffic.OPERATIONS: PoolLimits(1, 10, None),
+    Traffic.PUBLIC: PoolLimits(1, 10, 0.2),
+    Traffic.GENERAL: PoolLimits(1, 3, 0.2),
 }
-front = Front(application, SHARES)
+front = WebFrontEnd(application, SHARES)

@@ -19,7 +19,7 @@ import httpx
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 
-from config.front.bodies import Bodies, NotRead
+from config.front.bodies import BodyReader, BodyRefused
 from config.front.policy import ALWAYS_BYTES, BodyLimit
 from config.front.wsgi import content_type_of
 from devserver.processes import WEB_OPTIONS
@@ -184,7 +184,7 @@ class Sender:
             yield piece
 
 
-async def read(bodies: Bodies, sender: Sender, announced: int | None = None) -> bytes:
+async def read(bodies: BodyReader, sender: Sender, announced: int | None = None) -> bytes:
     length = sum(map(len, sender.pieces)) if announced is None else announced
     scope: Any = SimpleNamespace(headers={"content-length": str(length)})
     proto: Any = sender
@@ -193,16 +193,16 @@ async def read(bodies: Bodies, sender: Sender, announced: int | None = None) -> 
 
 def test_memory_for_bodies_is_for_what_has_come_and_small_ones_are_let_in_always() -> None:
     async def scene() -> None:
-        bodies, large = Bodies(most=ALWAYS_BYTES), b"x" * (2 * ALWAYS_BYTES)
+        bodies, large = BodyReader(most=ALWAYS_BYTES), b"x" * (2 * ALWAYS_BYTES)
         slow = Sender(large, b"end")
         first = asyncio.create_task(read(bodies, slow, len(large) + 3))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        with pytest.raises(NotRead, match="More is asked"):
+        with pytest.raises(BodyRefused, match="More is asked"):
             await read(bodies, Sender(large))
         assert await read(bodies, Sender(b"x" * ALWAYS_BYTES)) == b"x" * ALWAYS_BYTES
         slow.more.set()
-        with pytest.raises(NotRead):  # three bytes more than there was memory for
+        with pytest.raises(BodyRefused):  # three bytes more than there was memory for
             await first
         assert await read(bodies, Sender(large)) == large, "what was held is free again"
 
@@ -214,8 +214,8 @@ def test_a_body_whose_sender_hangs_up_is_not_taken_for_whole(port: int) -> None:
         connection.sendall(b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345")
         connection.shutdown(socket.SHUT_WR)
         assert b" 200 " not in connection.recv(4096)
-    with pytest.raises(NotRead, match="didn't arrive"):
-        asyncio.run(read(Bodies(), Sender(b"12345"), 10))
+    with pytest.raises(BodyRefused, match="didn't arrive"):
+        asyncio.run(read(BodyReader(), Sender(b"12345"), 10))
 
 
 def test_headers_that_dribble_are_hung_up_on(port: int) -> None:

@@ -17,17 +17,17 @@ from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from agents.protocol.stream_grants import open_grant
 from agents.protocol.tickets import read_stream_ticket, read_ticket
 from common import change_counters, clock
-from common.encryption import unseal
+from common.encryption import decrypt
 from common.ids import public_id
 from instances.access import credentials, extra_ports, logs
 from instances.core.selectors import desired_instances
-from instances.core.wakeup_payloads import slip_key
-from instances.host_reports.operation_results import conclude_operations
+from instances.core.wakeup_payloads import early_order_key
+from instances.host_reports.operation_results import apply_results
 from instances.models import Instance, InstanceEvent, InstancePort, LogRead
 from instances.release.services import release_instance
 from marketplace.models import Host
 from storage.models import Operation
-from storage.operations.services import OperationRow, give_up_overdue, record_operations
+from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.test_api import path, post, quoted
@@ -73,15 +73,15 @@ def test_new_keys_of_the_account_reach_instances_with_all_keys(
     with patch(SENT) as sent, django_capture_on_commit_callbacks(execute=True):
         second = key(rin)
     sent.assert_any_call("instances.follow_keys", (rin.pk.hex,))  # its owner is written to, too
-    assert credentials.follow_keys(user_id=rin.pk) == 1
+    assert credentials.apply_account_keys(user_id=rin.pk) == 1
     assert set(told(host, every).ssh_keys) == {second.public_key, first.public_key}
     assert told(host, some).ssh_keys == [first.public_key]
 
     with patch(SENT) as sent, django_capture_on_commit_callbacks(execute=True):
         remove_ssh_key(user=rin, key_id=first.pk)
     sent.assert_called_once_with("instances.follow_keys", (rin.pk.hex,))
-    assert credentials.follow_all_keys() == 2  # the hint was lost: the sweep finds both
-    assert credentials.follow_all_keys() == 0
+    assert credentials.apply_all_account_keys() == 2  # the hint was lost: the sweep finds both
+    assert credentials.apply_all_account_keys() == 0
     assert (told(host, every).ssh_keys, told(host, some).ssh_keys) == ([second.public_key], [])
     assert change(api, some, ssh_key_ids=None).json()["ssh_keys"] == [second.public_key]
     kinds = InstanceEvent.objects.filter(instance=some, kind__startswith="keys_").order_by("pk")
@@ -125,7 +125,7 @@ def test_a_password_is_told_once_and_is_what_crypt_knows(api: Client, host: Fake
 
     stored = again(running)
     assert password not in stored.sealed_password and hashed not in stored.sealed_password
-    assert unseal(stored.sealed_password) == hashed
+    assert decrypt(stored.sealed_password) == hashed
     assert api.get(path(running, "/access")).json()["password_set_at"] is not None
     assert password not in api.get(path(running, "/events")).content.decode()
 
@@ -163,14 +163,14 @@ def test_extra_ports_keep_their_numbers_and_change_with_the_next_start(
     closed = change(api, running, ports=[8000]).json()
     assert {row["container"]: row["host"] for row in closed["ports"] if row["extra"]} == {8000: numbers[8000]}
     taken = InstancePort.objects.filter(instance=running)
-    assert extra_ports.free_left_ports() == 0  # its container may have it still
+    assert extra_ports.free_closed_ports() == 0  # its container may have it still
     assert numbers[7860] in taken.values_list("host_port", flat=True)
 
     post(api, path(running, "/restart"))
     host.settle()
     after = api.get(path(running, "/access")).json()
     assert after["ports"] == closed["ports"] and after["ports_pending"] is False
-    assert extra_ports.free_left_ports() == 1
+    assert extra_ports.free_closed_ports() == 1
     assert sorted(taken.values_list("host_port", flat=True)) == sorted(row["host"] for row in after["ports"])
     release_instance(renter=rin, instance_id=running.pk)
     host.settle()
@@ -211,7 +211,7 @@ def answer(host: FakeHost, lines: object, **more: Any) -> Operation:
     outcome = {"lines": json.dumps(lines), "cut": ""}
     row = OperationRow(operation.pk, **worded({"phase": "done", "outcome": outcome, **more}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()
     return operation
 
 
@@ -236,7 +236,7 @@ def test_a_log_is_asked_of_the_host_and_told_when_it_has_come(
     answer(host, [], phase="failed", failure_code="no_container", detail="It has no container.")
     assert api.get(address).json()["failure"] == "It has no container."
     hours.advance(minutes=11)
-    assert logs.drop_old_logs(now=clock.now()) == 1
+    assert logs.delete_old_logs(now=clock.now()) == 1
     assert not LogRead.objects.exists()
 
 
@@ -246,8 +246,8 @@ def test_a_log_that_nobody_answers_fails_and_is_asked_again(
     api.get(path(running, "/logs"))
     hours.advance(seconds=31)
     host.sync()
-    assert give_up_overdue(now=clock.now()) == 1
-    conclude_operations()
+    assert fail_overdue(now=clock.now()) == 1
+    apply_results()
     known = api.get(path(running, "/logs")).json()
     assert (known["failure"], known["reading"]) == ("It took too long.", False)
     hours.advance(minutes=5)
@@ -275,7 +275,7 @@ def test_a_link_names_this_instance_and_port_and_ends(api: Client, running: Inst
     kind, named, visit = ticket.topic.split(":", 2)
     assert (kind, named, ticket.expires_at) == ("open", label, int(now) + 300)
     stream = read_stream_ticket(settings.RELAY_SECRET, visit, now=now)
-    grant = open_grant(slip_key(running.host_id, 0).hex(), stream.grant, now=now)
+    grant = open_grant(early_order_key(running.host_id, 0).hex(), stream.grant, now=now)
     assert (grant.instance, grant.kind, grant.port, grant.once) == (running.pk.hex, "port", 8888, False)
     assert grant.expires_at == int((clock.now() + timedelta(hours=8)).timestamp())
     assert post(api, path(running, "/web-links"), {"port": 8888}, key="link").json()["url"] is None

@@ -11,12 +11,12 @@ from common import clock
 from common.errors import NotFound, UnlawfulMove
 from instances.billing_mode.change_quotes import quote_change
 from instances.billing_mode.convert import convert_instance
-from instances.enforcement.sweeps import follow_terms
+from instances.enforcement.sweeps import end_terms
 from instances.errors import QuoteMismatch, QuoteUsed
-from instances.lifecycle.meter_closing import close_left_over
+from instances.lifecycle.meter_closing import close_leftover_meters
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
-from instances.metering.costs import bill_of, charges_of
+from instances.metering.costs import charges_of, cost_of
 from instances.models import Instance
 from instances.orders.quote_claims import Expected
 from instances.orders.quotes import quote_signature
@@ -62,12 +62,12 @@ def stopped(renter: User, host: FakeHost, instance: Instance, *, hold: bool = Fa
 def test_tiers_by_hand(rin: User, seller: FakeHost, hours: Clock) -> None:
     """Two hours at 3.60, two at 3.24, one at 2.70: 16.38."""
     instance = running(rin, seller, "tiered")
-    step = bill_of(instance, clock.now()).next_step
+    step = cost_of(instance, clock.now()).next_step
     assert step is not None
     assert (step.from_hours, step.rate_micros, step.in_hours) == (2, 3_240_000, 2.0)
     pass_time(seller, hours, 5 * 3600)
     assert balance(rin) == 1000 * UNIT - 16_380_000
-    assert bill_of(again(instance), clock.now()).next_step is None
+    assert cost_of(again(instance), clock.now()).next_step is None
     assert_all_well()
 
 
@@ -134,7 +134,7 @@ def test_hourly_to_a_prepaid_term(rin: User, seller: FakeHost, hours: Clock) -> 
 def test_a_stopped_instance_is_reserved_from_its_next_run_on(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = stopped(rin, seller, running(rin, seller, "hourly"))
     instance = converted(rin, instance, "reserved", term="day")
-    bill = bill_of(instance, clock.now())
+    bill = cost_of(instance, clock.now())
     assert (bill.term, bill.waits is not None) == (None, True)
     pass_time(seller, hours, 3600)
     assert market("escrow") == 24 * 3_420_000
@@ -251,7 +251,7 @@ def test_an_empty_wallet_lets_kept_gpus_go(bob: User, seller: FakeHost, hours: C
 def test_kept_gpus_go_into_a_term_at_once(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = stopped(rin, seller, running(rin, seller, "hourly"), hold=True)
     converted(rin, instance, "reserved", term="day")
-    assert bill_of(again(instance), clock.now()).term is not None
+    assert cost_of(again(instance), clock.now()).term is not None
     pass_time(seller, hours, 3600)
     assert market("escrow") == 23 * 3_420_000
     release_instance(renter=rin, instance_id=instance.pk)
@@ -290,7 +290,7 @@ def test_a_disk_is_charged_running_or_stopped_until_its_data_ends(rin: User, sel
     seller.settle()
     assert again(instance).state == "gone"
     assert (balance(rin), held(rin)) == (1000 * UNIT - 3_840_000, 0)
-    assert close_left_over() == 0
+    assert close_leftover_meters() == 0
     assert_all_well()
 
 
@@ -299,7 +299,7 @@ def test_what_is_left_over_of_the_gone_is_closed_by_the_sweep(rin: User, seller:
     seller.settle()
     release_instance(renter=rin, instance_id=instance.pk)
     Instance.objects.filter(pk=instance.pk).update(state="gone", released_at=clock.now())
-    assert close_left_over() == 2
+    assert close_leftover_meters() == 2
     assert not Hold.objects.filter(released_at=None).exists()
     assert not Meter.objects.filter(closed_at=None).exists()
 
@@ -338,5 +338,5 @@ def test_purge_and_start_with_a_disk(rin: User, seller: FakeHost, hours: Clock) 
         start_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
     assert again(instance).state == "gone"
-    assert follow_terms(now=clock.now()) == 0
+    assert end_terms(now=clock.now()) == 0
     assert_all_well()

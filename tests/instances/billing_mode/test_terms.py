@@ -17,7 +17,7 @@ from common import clock
 from common.errors import InvalidInput, UnlawfulMove
 from instances.billing_mode.change_quotes import quote_change
 from instances.billing_mode.convert import convert_instance, extend_instance
-from instances.enforcement.sweeps import follow_terms
+from instances.enforcement.sweeps import end_terms
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, Term
@@ -129,10 +129,10 @@ def test_the_sweep_ends_terms_of_hosts_that_are_silent(rin: User, seller: FakeHo
     instance = running(rin, seller, "reserved", term="day")
     pass_time(seller, hours, 3600)
     hours.advance(days=2)
-    assert follow_terms(now=clock.now()) >= 1
+    assert end_terms(now=clock.now()) >= 1
     assert (term_of(instance).state, market("escrow")) == ("ended", 0)
     assert balance(rin) == 1000 * UNIT - 3_420_000, "one hour was proven; the rest of the day came back"
-    assert follow_terms(now=clock.now()) == 0
+    assert end_terms(now=clock.now()) == 0
 
 
 def test_an_outage_inside_a_prepaid_term_is_not_charged(rin: User, seller: FakeHost, hours: Clock) -> None:
@@ -354,7 +354,7 @@ def test_a_term_that_never_began_gives_its_deposit_back(rin: User, cheap: FakeHo
 def test_a_term_that_is_over_gives_its_deposit_back(rin: User, cheap: FakeHost, hours: Clock) -> None:
     instance = running(rin, cheap, "reserved", term="month", payment="none")
     hours.advance(days=31)
-    follow_terms(now=clock.now())
+    end_terms(now=clock.now())
     assert term_of(instance).state == "ended"
     assert not Hold.objects.filter(released_at=None, source_kind="deposit").exists()
 

@@ -40,7 +40,7 @@ def run_for(host: FakeHost, clock_of: Clock, /, **span: float) -> None:
 
 
 def judge() -> int:
-    return arrears.follow_standings(now=clock.now())
+    return arrears.enforce_standings(now=clock.now())
 
 
 def send() -> int:

@@ -5,12 +5,12 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.teams.services import create_team
-from billing.budgets.selectors import marks_of
+from billing.budgets.selectors import highest_notices_of
 from billing.models import Budget, Standing
 from common import clock
 from common.ids import public_id
 from instances.enforcement import arrears
-from instances.enforcement.budgets import follow_budgets, set_budget
+from instances.enforcement.budgets import enforce_budgets, set_budget
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from tests.billing.money import UNIT, at, grant
@@ -103,7 +103,7 @@ def test_nobody_elses_is_touched(page: Client, bob: User) -> None:
 
 def test_no_banner_without_a_cause(page: Client, rin: User, host: FakeHost) -> None:
     order_running(rin, host)
-    arrears.follow_standings(now=clock.now())
+    arrears.enforce_standings(now=clock.now())
     assert text(page, "/console/banners").strip() == ""
     assert 'hx-get="/console/banners"' in text(page, "/instances")
 
@@ -112,7 +112,7 @@ def test_the_ladder_is_told_step_by_step(client: Client, alice: User, host: Fake
     grant(alice, 4 * UNIT)
     client.force_login(alice)
     order_running(alice, host)
-    arrears.follow_standings(now=clock.now())
+    arrears.enforce_standings(now=clock.now())
     shown = text(client, "/console/banners")
     assert "Your balance is low" in shown
     assert f"{at(hours=1, minutes=6, seconds=40):%Y-%m-%dT%H:%M:%SZ}" in shown, "4.00 at 3.60 an hour"
@@ -152,10 +152,10 @@ def test_a_budgets_mark_stays_while_it_is_true(page: Client, rin: User, host: Fa
     budget = half_spent(rin, 3.60, hard=False)
     order_running(rin, host)
     run(host, hours, 31)
-    follow_budgets(now=clock.now())
+    enforce_budgets(now=clock.now())
     assert "Budget Alice: 50% spent" in text(page, "/console/banners")
     page.post(f"/wallet/budgets/{public_id('budg', budget.pk)}", {"limit_micros": "100"})
-    assert marks_of(person_id=rin.pk, now=clock.now()) == []
+    assert highest_notices_of(person_id=rin.pk, now=clock.now()) == []
     assert text(page, "/console/banners").strip() == ""
 
 

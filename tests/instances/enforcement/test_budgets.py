@@ -8,7 +8,7 @@ import time_machine
 
 from accounts.models import Membership, Team, User
 from accounts.teams.services import create_team
-from billing.budgets.selectors import budget_views, marks_of
+from billing.budgets.selectors import budget_views, highest_notices_of
 from billing.budgets.services import change_budget, remove_budget
 from billing.errors import BudgetExceeded, BudgetExists, InsufficientFunds
 from billing.metering.settle import extend_holds, settle_meters
@@ -17,7 +17,7 @@ from billing.standing.mail import queue_notices
 from common import clock
 from common.errors import Forbidden, InvalidInput, NotFound
 from instances.enforcement import sweeps
-from instances.enforcement.budgets import follow_budgets, set_budget
+from instances.enforcement.budgets import enforce_budgets, set_budget
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
@@ -54,7 +54,7 @@ def run_for(host: FakeHost, clock_of: Clock, /, **span: float) -> None:
         host.sync()
         extend_holds(now=clock.now())
         sweeps.stop_exhausted(now=clock.now())
-        follow_budgets(now=clock.now())
+        enforce_budgets(now=clock.now())
         host.settle()
     settle_meters(now=clock.now())
 
@@ -151,7 +151,7 @@ def test_after_an_outage_of_the_sweeps_no_more_than_the_hold_was_let_by(rin: Use
     for _ in range(110):
         hours.advance(minutes=1)
         host.sync()
-    follow_budgets(now=clock.now())
+    enforce_budgets(now=clock.now())
     host.settle()
     assert again(instance).state == "stopped"
     assert spent(limit) == 3_600_000
@@ -174,7 +174,7 @@ def test_marks_are_told_once_each_and_nothing_is_stopped(rin: User, host: FakeHo
     told = []
     for minutes in (59, 2, 34, 2, 22, 2, 60):
         run_for(host, hours, minutes=minutes)
-        told.append([mark.facts["percent"] for mark in marks_of(person_id=rin.pk, now=clock.now())])
+        told.append([mark.facts["percent"] for mark in highest_notices_of(person_id=rin.pk, now=clock.now())])
     assert told == [[], [50], [50], [80], [80], [100], [100]]
     assert (queue_notices(now=clock.now()), queue_notices(now=clock.now())) == (3, 0)
     assert sorted(message.subject for message in sent()) == [f"Budget Alice: {mark} % spent" for mark in (100, 50, 80)]
@@ -198,11 +198,11 @@ def test_a_new_month_begins_at_nothing_and_tells_anew(rin: User, host: FakeHost,
         order_running(rin, host)
         run_for(host, april, hours=1, minutes=1)
         assert (spent(month), spent(total)) == (3_660_000, 3_660_000)
-        assert {mark.facts["percent"] for mark in marks_of(person_id=rin.pk, now=clock.now())} == {50}
+        assert {mark.facts["percent"] for mark in highest_notices_of(person_id=rin.pk, now=clock.now())} == {50}
         run_for(host, april, hours=1)
         assert spent(total) == 2 * 3_600_000 + 60_000
         assert spent(month) == 3_600_000 + 60_000, "an hour counts in the month in which it is charged"
-        assert marks_of(person_id=rin.pk, now=clock.now())
+        assert highest_notices_of(person_id=rin.pk, now=clock.now())
 
 
 def test_a_member_and_the_owner_are_both_told(alice: User, bob: User, host: FakeHost, hours: Clock) -> None:

@@ -9,7 +9,7 @@ from accounts.models import User
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from instances.enforcement import sweeps
-from instances.enforcement.budgets import follow_budgets, set_budget
+from instances.enforcement.budgets import enforce_budgets, set_budget
 from instances.enforcement.disputes import stop_disputed
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, Term
@@ -17,7 +17,7 @@ from marketplace.constants import BREAKER_LASTS
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident
-from marketplace.reliability.silence_selectors import breaker_open, hosts_held_back
+from marketplace.reliability.silence_selectors import circuit_breaker_open, silent_hosts_in_mass_silence
 from tests.billing.money import UNIT, charged, grant, wallet
 from tests.instances.enforcement.test_disputes import disputed
 from tests.instances.fake_host import FakeHost, again, order, order_running
@@ -52,8 +52,8 @@ def beat() -> None:
     mark_silent_hosts(now=now)
     extend_holds(now=now)
     sweeps.stop_exhausted(now=now)
-    sweeps.follow_terms(now=now)
-    follow_budgets(now=now)
+    sweeps.end_terms(now=now)
+    enforce_budgets(now=now)
     stop_disputed(now=now)
     sweeps.enforce_deadlines(now=now)
     settle_meters(now=now)
@@ -71,10 +71,10 @@ def test_a_dry_wallet_on_a_host_that_answers_is_stopped_in_time(
     instance = order_running(bob, host)
     run_for([host, *others], hours, 110)
     run_for([host], hours, 9)
-    assert breaker_open(clock.now())
+    assert circuit_breaker_open(clock.now())
     assert again(instance).state == "running"
     run_for([host], hours, 2)
-    assert breaker_open(clock.now())
+    assert circuit_breaker_open(clock.now())
     assert again(instance).state == "stopped"
     assert "funds_exhausted" in kinds(instance)
     assert charged(instance.pk) == 2 * 3_600_000
@@ -88,7 +88,7 @@ def test_a_hard_budget_on_a_host_that_answers_stops_in_time(
     instance = order_running(rin, host)
     run_for([host], hours, 110, idle=others)
     run_for([host], hours, 12)
-    assert breaker_open(clock.now())
+    assert circuit_breaker_open(clock.now())
     assert again(instance).state == "stopped"
     assert "budget_reached" in kinds(instance)
     assert charged(instance.pk) <= 8 * UNIT
@@ -108,7 +108,7 @@ def test_a_term_and_kept_gpus_on_a_host_that_answers_end_in_time(
     assert again(reserved).holds_gpus
     assert again(kept).holds_gpus
     run_for([host], hours, 25)
-    assert breaker_open(clock.now())
+    assert circuit_breaker_open(clock.now())
     assert Term.objects.get(instance=reserved).state == "ended"
     assert live_leases_of(reserved.pk) == []
     assert live_leases_of(kept.pk) == []
@@ -127,13 +127,13 @@ def test_a_disputed_renter_and_a_stuck_step_on_a_host_that_answers_are_followed(
     host.sync()
     hours.advance(minutes=5)
     host.sync()
-    assert breaker_open(clock.now())
+    assert circuit_breaker_open(clock.now())
     disputed(rin, "open")
     assert stop_disputed(now=clock.now()) == 1
     assert again(spot).state == "stopping"
     hours.advance(minutes=16)
     host.sync()
-    assert breaker_open(clock.now())
+    assert circuit_breaker_open(clock.now())
     assert sweeps.enforce_deadlines(now=clock.now()) == 2
     assert "overdue" in kinds(stuck)
 
@@ -146,7 +146,7 @@ def test_nothing_is_ended_on_the_hosts_that_are_silent(
     away = order_running(bob, others[0])
     run_for([host, others[0]], hours, 110, idle=others[1:])
     run_for([host], hours, 25)
-    assert hosts_held_back(clock.now()) == {each.host.pk for each in others}
+    assert silent_hosts_in_mass_silence(clock.now()) == {each.host.pk for each in others}
     assert again(away).state == "running"
     assert charged(away.pk) <= 2 * 3_600_000
     assert wallet(bob).balance_micros >= 0
@@ -160,8 +160,8 @@ def test_after_its_time_the_hosts_that_are_gone_are_gone_and_nothing_is_held_bac
     away = order_running(bob, others[0])
     run_for([host, others[0]], hours, 110, idle=others[1:])
     run_for([host], hours, round(BREAKER_LASTS.total_seconds() / 60) + 3)
-    assert not breaker_open(clock.now())
-    assert hosts_held_back(clock.now()) == frozenset()
+    assert not circuit_breaker_open(clock.now())
+    assert silent_hosts_in_mass_silence(clock.now()) == frozenset()
     incident = Incident.objects.get(kind="mass_silence")
     assert (incident.closed_by, incident.closed_at is not None) == ("time limit", True)
     assert again(away).state == "stopping", "nobody pays for it any more"

@@ -7,7 +7,7 @@ import pytest
 from accounts.models import Membership, User
 from accounts.teams.services import create_team
 from billing.audit.selectors import all_findings
-from billing.debts.services import follow_debts
+from billing.debts.services import collect_debts
 from billing.models import Payment
 from billing.transfers.services import transfer_money
 from common import clock
@@ -57,13 +57,13 @@ def test_what_a_friend_runs_on_it_stops_too(spot: FakeHost, rin: User) -> None:
     others = order(rin, spot)
     spot.settle()
     take_back(payment, at=clock.now())
-    follow_debts()
+    collect_debts()
     assert wallet(friend).spendable_micros == 0
     assert stop_disputed(now=clock.now()) == 2
     turn(spot)
     assert (again(bids).state, again(hourly).state, again(others).state) == ("stopped", "stopped", "running")
     assert "payment_disputed" in events(hourly)
-    follow_debts()
+    collect_debts()
     assert (wallet(friend).spendable_micros, stop_disputed(now=clock.now())) == (0, 0)
 
 
@@ -73,7 +73,7 @@ def test_what_a_friend_pays_with_money_of_their_own_goes_on(spot: FakeHost, rin:
     spot.settle()
     top_up(friend, 20, at=clock.now())
     take_back(payment, at=clock.now())
-    follow_debts()
+    collect_debts()
     assert stop_disputed(now=clock.now()) == 0
     assert (again(hourly).state, wallet(friend).spendable_micros) == ("running", 20 * UNIT - 3_600_000)
     assert all_findings() == [], "the audit knows what is frozen"
@@ -85,10 +85,10 @@ def test_what_was_prepaid_with_it_ends_early(spot: FakeHost) -> None:
     instance = rented(friend, spot, "reserved", term="day", payment="upfront")  # 82.08
     spot.settle()
     take_back(payment, at=clock.now())
-    follow_debts()
+    collect_debts()
     assert stop_disputed(now=clock.now()) == 1
     turn(spot)
     assert (again(instance).state, instance.terms.get().state) == ("stopped", "exited")
-    follow_debts()
+    collect_debts()
     assert wallet(friend).spendable_micros == 0
     assert stop_disputed(now=clock.now()) == 0

@@ -22,7 +22,7 @@ from instances.lifecycle.stop import stop_instance
 from instances.metering.findings import metering_findings
 from instances.models import FaultReport, Instance
 from instances.release.services import release_instance
-from instances.volumes.usage import note_disk_use
+from instances.volumes.usage import record_disk_usage
 from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from storage.models import Image
@@ -186,7 +186,7 @@ class World:
 
     def _say(self, trouble: str) -> None:
         rows = [DiskUseRow(self.instance.pk, 1, 2, 1, 2, trouble)]
-        note_disk_use(host_id=self.host.host.pk, rows=rows, at=clock.now())
+        record_disk_usage(host_id=self.host.host.pk, rows=rows, at=clock.now())
 
     def _ends(self, *, proven: bool) -> None:
         """Asked for and proven in one moment; of one that is cut off nothing more is proven."""

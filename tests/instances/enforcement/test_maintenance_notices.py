@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from accounts.models import User
 from common import clock
-from instances.enforcement.maintenance_notices import tell_of_maintenance
+from instances.enforcement.maintenance_notices import notify_of_maintenance
 from instances.models import Instance, InstanceEvent
 from instances.release.services import release_instance
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
@@ -29,10 +29,10 @@ def test_every_renter_on_the_host_is_told_once(rin: User, host: FakeHost, hana: 
         ends_at=begin + timedelta(hours=3),
         detail="A new NVMe.",
     )
-    assert (tell_of_maintenance(), tell_of_maintenance()) == (1, 0)
+    assert (notify_of_maintenance(), notify_of_maintenance()) == (1, 0)
     told = "disk: 2025-03-03 09:30 to 2025-03-03 12:30 UTC. The host says: “A new NVMe.”"
     assert events(mine) == [("maintenance_announced", told)]
     assert (events(elsewhere), events(leaving)) == ([], [])
     cancel_maintenance(actor_id=hana.pk, host_id=host.host.pk, maintenance_id=window.pk)
-    assert (tell_of_maintenance(), tell_of_maintenance()) == (1, 0)
+    assert (notify_of_maintenance(), notify_of_maintenance()) == (1, 0)
     assert [kind for kind, _ in events(mine)] == ["maintenance_announced", "maintenance_cancelled"]

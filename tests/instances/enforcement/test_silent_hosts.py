@@ -16,20 +16,20 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Hold, Meter, Posting
 from billing.statements.selectors import statement_lines
 from common import clock
-from instances.enforcement.silent_hosts import charge_meters, follow_silence
-from instances.enforcement.sweeps import follow_terms
+from instances.enforcement.silent_hosts import charge_meters, update_meters_of_silent_hosts
+from instances.enforcement.sweeps import end_terms
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.metering.findings import metering_findings
 from instances.models import Instance
 from instances.release.services import release_instance
-from instances.retention.data_retention import follow_paid_time, keep_data
-from instances.volumes.unpaid_disks import follow_disks
+from instances.retention.data_retention import keep_data, update_retention_meters
+from instances.volumes.unpaid_disks import update_disk_meters
 from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host
 from storage.models import Snapshot, Volume
-from storage.sweeps import delete_unpaid, follow_storage_money
+from storage.sweeps import delete_unpaid, update_storage_meters
 from storage.volumes.snapshots import delete_snapshot, snapshot_volume
 from storage.volumes.volumes import create_volume, delete_volume
 from tests.billing.money import assert_sound
@@ -84,12 +84,12 @@ def kept(rin: User, host: FakeHost) -> Kept:
 
 def sweeps() -> None:
     now = clock.now()
-    follow_silence(now=now)
+    update_meters_of_silent_hosts(now=now)
     extend_holds(now=now)
-    follow_terms(now=now)
-    follow_disks(now=now)
-    follow_storage_money(now=now)
-    follow_paid_time(now=now)
+    end_terms(now=now)
+    update_disk_meters(now=now)
+    update_storage_meters(now=now)
+    update_retention_meters(now=now)
     charge_meters(now=now)
 
 
@@ -151,7 +151,7 @@ def test_fault_047_a_silent_host_is_paid_to_its_last_report(
     for kind, source in sources.items():
         with subtests.test("heard", kind=kind):
             assert net(source, kind) == due[kind], "nothing is charged later for the time of the silence"
-    follow_silence(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
     stay(host, hours, 3600)
     for kind, source in sources.items():
         with subtests.test("an hour later", kind=kind):
@@ -248,9 +248,9 @@ def test_what_ends_in_a_silence_ends_at_the_last_report(rin: User, host: FakeHos
     held = Hold.objects.filter(released_at=None, source_kind__in=KINDS)
     assert [hold.source_kind for hold in held] == [DISK_SOURCE], "until the host has proven that it is gone"
     host.was_there()
-    follow_silence(now=clock.now())
-    follow_disks(now=clock.now())
-    follow_storage_money(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
+    update_disk_meters(now=clock.now())
+    update_storage_meters(now=clock.now())
     assert not Meter.objects.filter(closed_at=None, source_kind__in=KINDS).exists()
     assert_sound()
 
@@ -281,7 +281,7 @@ def test_nobody_is_called_unpaid_in_a_silence(rin: User, host: FakeHost, hours: 
     assert not Volume.objects.exclude(unpaid_since=None).exists()
     assert again(kept.stopped).holds_gpus
     host.sync()
-    follow_silence(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
     assert Meter.objects.filter(closed_at=None, source_kind__in=KINDS).count() == len(KINDS)
 
 
@@ -291,7 +291,7 @@ def test_a_start_on_a_host_that_is_heard_again(rin: User, host: FakeHost, hours:
     host.sync()
     start_instance(renter=rin, instance_id=kept.stopped.pk)
     host.settle()
-    follow_silence(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
     assert again(kept.stopped).state == "running"
     assert Meter.objects.filter(source_kind=DISK_SOURCE, closed_at=None).count() == 1
     assert not Hold.objects.filter(source_kind=HOLD_SOURCE, released_at=None).exists()
@@ -303,10 +303,10 @@ def test_a_host_in_a_new_epoch_has_to_tell_first(host: FakeHost, hours: Clock, k
     fall_silent(hours, 600)
     host.was_there()
     Host.objects.update(awaits_epoch=True)
-    follow_silence(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
     assert not Meter.objects.filter(closed_at=None, source_kind__in=KINDS).exists()
     Host.objects.update(awaits_epoch=False)
-    follow_silence(now=clock.now())
+    update_meters_of_silent_hosts(now=clock.now())
     assert Meter.objects.filter(closed_at=None, source_kind__in=KINDS).count() == len(KINDS)
 
 

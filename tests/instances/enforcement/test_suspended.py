@@ -6,7 +6,7 @@ from django.db.models import ProtectedError
 
 from accounts.models import User
 from common.errors import Forbidden
-from instances.enforcement.suspended_owners import stop_suspended
+from instances.enforcement.suspended_owners import stop_disabled_accounts
 from instances.models import Instance, InstanceEvent, Quote
 from instances.orders import quote_claims
 from instances.orders.quotes import create_quote
@@ -63,7 +63,7 @@ def test_fault_011_one_switched_off_after_the_check_is_stopped_settled_and_freed
     hours.advance(seconds=60)
     host.sync()
     assert again(instance).state == InstanceState.RUNNING
-    assert stop_suspended() == 1
+    assert stop_disabled_accounts() == 1
     assert again(instance).state == InstanceState.STOPPING
     assert Lease.objects.filter(released_at=None).count() == 1, "not before its host has proven it"
     host.settle()
@@ -71,14 +71,14 @@ def test_fault_011_one_switched_off_after_the_check_is_stopped_settled_and_freed
     assert not Lease.objects.filter(released_at=None).exists()
     assert wallet(rin).held_micros == 0
     assert InstanceEvent.objects.filter(instance=instance, kind="account_switched_off").count() == 1
-    assert stop_suspended() == 0
+    assert stop_disabled_accounts() == 0
     assert_sound()
 
 
 def test_fault_011_who_rents_from_an_owner_switched_off_goes_on(rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
     switch_off(host.owner)
-    stop_suspended()
+    stop_disabled_accounts()
     host.offer.refresh_from_db()
     assert (again(instance).state, host.offer.gpu_free, host.offer.draining) == (InstanceState.RUNNING, 0, True)
 

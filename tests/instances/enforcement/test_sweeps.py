@@ -63,7 +63,7 @@ def test_fault_041_a_stop_that_hangs_is_noticed_and_the_gpu_stays_held(rin: User
 def test_a_row_that_moved_meanwhile_is_not_overdue(rin: User, host: FakeHost, hours: Clock) -> None:
     stale = order(rin, host)
     host.settle()
-    assert not sweeps._tell_overdue(stale)
+    assert not sweeps._report_overdue(stale)
     assert not Incident.objects.exists()
 
 
@@ -247,7 +247,7 @@ def test_old_samples_are_dropped(rin: User, host: FakeHost) -> None:
             at=clock.now() - timedelta(days=days),
             **dict.fromkeys(("cpu_pct", "ram_mb", "disk_mb", "rx_bytes", "tx_bytes", "gpu_util_pct", "vram_used_mb"), 1),
         )
-    assert rollups.drop_old_samples(now=clock.now()) == 2
+    assert rollups.delete_old_samples(now=clock.now()) == 2
     assert InstanceSample.objects.count() == 2
 
 

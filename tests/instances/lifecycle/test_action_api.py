@@ -13,7 +13,7 @@ from common import clock
 from common.ids import public_id
 from instances.constants import CPU_RUN_MICROS_PER_HOUR, GROW_WITHIN
 from instances.core.selectors import desired_instances
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.models import Instance, InstanceEvent
 from marketplace.hosts.offers import set_price
 from marketplace.leasing.selectors import live_leases_of
@@ -21,7 +21,7 @@ from marketplace.models import Host
 from storage.images.register import register_image
 from storage.models import Image, Operation
 from storage.operations.selectors import desired_operations
-from storage.operations.services import OperationRow, give_up_overdue, record_operations
+from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.billing.money import UNIT, charged, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
@@ -324,7 +324,7 @@ def test_a_larger_disk(api: Client, host: FakeHost, rin: User, hours: Clock) -> 
 def done(host: FakeHost, key: Any, **told: Any) -> None:
     row = OperationRow(key, **worded({"phase": "done", **told}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()
 
 
 @pytest.mark.parametrize("way", ["refused", "silent"])
@@ -339,8 +339,8 @@ def test_a_disk_that_cannot_grow_costs_nothing(api: Client, host: FakeHost, rin:
         done(host, told.id, phase="failed", failure_code="disk_full", detail="The host has no room.")
     else:
         hours.advance(seconds=GROW_WITHIN.total_seconds() + 1)
-        give_up_overdue(now=clock.now())
-        conclude_operations()
+        fail_overdue(now=clock.now())
+        apply_results()
     shape = ask_shape(api, instance)
     assert (shape["data_disk_gb"], shape["state"]) == (10, "running")
     assert shape["setback"]["code"] == {"refused": "disk_full", "silent": "out_of_time"}[way]

@@ -9,7 +9,7 @@ from common.ids import public_id
 from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance
-from instances.monitoring.alerts import follow_alerts
+from instances.monitoring.alerts import update_alerts
 from instances.release.services import release_instance
 from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import UNIT, assert_sound, charged, grant
@@ -94,7 +94,7 @@ def test_a_stop_while_it_is_cut_off_costs_nothing_more(rin: User, host: FakeHost
     assert (ended.state, ended.cut_off_since) == ("stopped", None)
     assert charged(cut.pk) == 60 * SECOND
     assert not incidents(cut)
-    follow_alerts(now=clock.now())
+    update_alerts(now=clock.now())
     assert not Alert.objects.filter(instance=cut, resolved_at=None).exists()
     host.cut_off(cut, "")
     start_instance(renter=rin, instance_id=cut.pk)

@@ -233,7 +233,7 @@ def test_a_wish_survives_a_report_that_came_between(rin: User, host: FakeHost, m
         def once_stale() -> Instance:
             tries.append(1)
             if len(tries) == 1:
-                transitions.move_instance(next(stale), "stopping", kind="late", actor="test")  # type: ignore[arg-type]
+                transitions.change_state(next(stale), "stopping", kind="late", actor="test")  # type: ignore[arg-type]
             return attempt()
 
         return read(once_stale)

@@ -26,12 +26,12 @@ from instances.core.observations import ObservedRow
 from instances.host_reports.reconcile import observe_report
 from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance, InstanceEvent, InstanceSample, InstanceUsage
-from instances.monitoring.alerts import GpuEventRow, follow_alerts, record_gpu_events
+from instances.monitoring.alerts import GpuEventRow, record_gpu_events, update_alerts
 from instances.monitoring.mail import queue_alert_mails
-from instances.monitoring.rollups import drop_old_samples, roll_up_use
+from instances.monitoring.rollups import delete_old_samples, roll_up_use
 from instances.monitoring.usage_selectors import metrics_of
 from instances.states import FaultOf
-from instances.volumes.usage import note_disk_use
+from instances.volumes.usage import record_disk_usage
 from marketplace.hosts.hosts import record_report
 from marketplace.models import Incident
 from storage.volumes.usage import DiskUseRow
@@ -74,7 +74,7 @@ def pass_time(host: FakeHost, instance: Instance, hours: Clock, minutes: int, **
             hours.advance(seconds=20)
             report(host, instance, told(instance, **use))
         roll_up_use(now=clock.now())
-        follow_alerts(now=clock.now())
+        update_alerts(now=clock.now())
 
 
 # -- use over time
@@ -114,7 +114,7 @@ def test_every_grain_is_what_its_samples_say_however_often_it_was_made(running: 
         daily = list(InstanceUsage.objects.filter(grain="day").order_by("at").values_list("rx_bytes", flat=True))
         assert sum(daily) == sum(sample.rx_bytes for sample in samples)
         assert [point.rx_bytes for point in _month(running, end)] == daily
-    drop_old_samples(now=end + timedelta(days=20))
+    delete_old_samples(now=end + timedelta(days=20))
     assert not InstanceSample.objects.exists()
     assert sorted(set(InstanceUsage.objects.values_list("grain", flat=True))) == ["day", "hour"]
     roll_up_use(now=end + timedelta(days=20))
@@ -201,7 +201,7 @@ def test_idle_gpus_from_the_first_mail_to_the_end(
     on_page = {"HX-Current-URL": "http://testserver/activity"}
     assert "GPUs are idle" not in client.get("/console/banners", headers=on_page).content.decode()
     hours.advance(minutes=10)  # its host is silent: nothing is over by that
-    follow_alerts(now=clock.now())
+    update_alerts(now=clock.now())
     assert Alert.objects.get().resolved_at is None
     pass_time(host, running, hours, 2, util=80)
     alert.refresh_from_db()
@@ -241,7 +241,7 @@ def test_set_aside_muted_and_ended(running: Instance, rin: User, host: FakeHost,
     assert send(api, "PUT", rules, {"muted": []}).status_code == 200
     pass_time(host, running, hours, 2, util=1)
     stop_instance(renter=rin, instance_id=running.pk)
-    follow_alerts(now=clock.now())
+    update_alerts(now=clock.now())
     assert Alert.objects.get().resolution == "ended"
 
 
@@ -249,14 +249,14 @@ def test_a_full_disk_and_full_memory_do_not_flicker(rin: User, host: FakeHost, h
     Instance.objects.filter(pk=running.pk).update(data_disk_gb=10)
     limit, now = running.ram_mb, clock.now()
     full = DiskUseRow(running.pk, used_mb=1, total_mb=10_000, inodes_used=95, inodes_total=100)
-    note_disk_use(host_id=host.host.pk, rows=[full], at=now)
+    record_disk_usage(host_id=host.host.pk, rows=[full], at=now)
 
     def open_kinds() -> set[str]:
         return set(Alert.objects.filter(resolved_at=None).values_list("kind", flat=True))
 
     pass_time(host, running, hours, 3, disk=int(8.9 * GIB), ram=int(0.94 * limit))
     assert open_kinds() == {"inodes_full"}
-    note_disk_use(host_id=host.host.pk, rows=[replace(full, inodes_used=10)], at=clock.now())
+    record_disk_usage(host_id=host.host.pk, rows=[replace(full, inodes_used=10)], at=clock.now())
     pass_time(host, running, hours, 1, disk=int(8.9 * GIB), ram=int(0.94 * limit))
     assert open_kinds() == set()
     pass_time(host, running, hours, 3, disk=int(9.1 * GIB), ram=int(0.96 * limit))
@@ -278,7 +278,7 @@ def test_each_kill_for_lack_of_memory_is_told_of_once(running: Instance, rin: Us
     assert Alert.objects.count() == 1
     pass_time(host, running, hours, 1, kills=3)
     assert Alert.objects.filter(resolved_at=None).get().facts["kills"] == 3
-    follow_alerts(now=clock.now() + ALERT_QUIET_AFTER + timedelta(minutes=5))
+    update_alerts(now=clock.now() + ALERT_QUIET_AFTER + timedelta(minutes=5))
     assert not Alert.objects.filter(resolved_at=None).exists()
 
 

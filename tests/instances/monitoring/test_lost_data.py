@@ -18,11 +18,11 @@ from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance
 from instances.transfers.selectors import desired_on_host
-from instances.volumes.unpaid_disks import follow_disks
-from instances.volumes.usage import note_disk_use
+from instances.volumes.unpaid_disks import update_disk_meters
+from instances.volumes.usage import record_disk_usage
 from marketplace.models import Incident, Offer
 from storage.models import Volume
-from storage.sweeps import follow_storage_money
+from storage.sweeps import update_storage_meters
 from storage.volumes.attachments import attach
 from storage.volumes.snapshots import restore_volume, snapshot_volume
 from storage.volumes.usage import DiskUseRow
@@ -88,7 +88,7 @@ def test_a_lost_disk_is_told_and_costs_nothing_until_it_is_back(
     assert not is_metered(stopped)
 
     hours.advance(hours=1)
-    follow_disks(now=clock.now())
+    update_disk_meters(now=clock.now())
     assert not is_metered(stopped), "the sweep does not begin again what is lost"
 
     host.sync()
@@ -98,7 +98,7 @@ def test_a_lost_disk_is_told_and_costs_nothing_until_it_is_back(
     found = again(stopped)
     assert (found.state, found.data_disk_lost_at) == ("running", None)
     assert open_incidents(stopped) == 0
-    follow_disks(now=clock.now())
+    update_disk_meters(now=clock.now())
     assert is_metered(stopped)
     assert_sound()
 
@@ -107,7 +107,7 @@ def test_a_lost_disk_is_told_and_costs_nothing_until_it_is_back(
 
 
 def say(host: FakeHost, key: UUID, trouble: str | None) -> None:
-    note_disk_use(host_id=host.host.pk, rows=[DiskUseRow(key, 1, 2, 1, 2, trouble)], at=clock.now())
+    record_disk_usage(host_id=host.host.pk, rows=[DiskUseRow(key, 1, 2, 1, 2, trouble)], at=clock.now())
 
 
 def alerts_of(instance: Instance) -> list[Alert]:
@@ -135,7 +135,7 @@ def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock
     [alert] = alerts_of(running)
     assert (alert.kind, alert.fault_of, alert.facts) == ("data_lost", "host", {"trouble": trouble})
     assert "Copy out what you need now" in english_sentences_of(alert)
-    follow_disks(now=clock.now())
+    update_disk_meters(now=clock.now())
     assert not is_metered(running)
 
     say(host, running.pk, None)
@@ -143,7 +143,7 @@ def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock
     say(host, running.pk, "")
     assert again(running).data_disk_lost_at is None
     assert not alerts_of(running) and open_incidents(running) == 0
-    follow_disks(now=clock.now())
+    update_disk_meters(now=clock.now())
     assert is_metered(running)
     assert_sound()
 
@@ -186,7 +186,7 @@ def test_fault_047_a_lost_volume_costs_nothing_and_a_snapshot_is_offered(
         hours.advance(minutes=30)
         host.was_there()
         say(host, volume.pk, "missing")
-        follow_storage_money(now=clock.now())
+        update_storage_meters(now=clock.now())
     assert not is_charged(volume) and incidents_of(volume) == 1
     shown = api.get(path).json()
     assert (datetime.fromisoformat(shown["lost_at"]), shown["restore_from"]) == (lost_at, None)
@@ -208,7 +208,7 @@ def test_fault_047_a_restored_snapshot_takes_its_place(
     restore_volume(owner=rin, snapshot_id=snapshot.pk)
     assert carry_out(host) == ["restore_disk"]
     assert Volume.objects.get(pk=volume.pk).lost_at is None and incidents_of(volume) == 0
-    follow_storage_money(now=clock.now())
+    update_storage_meters(now=clock.now())
     assert is_charged(volume)
     assert_sound()
 
@@ -231,7 +231,7 @@ def test_fault_047_a_volume_that_a_start_does_not_find(
     start_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
     assert again(stopped).state == "running"
-    follow_storage_money(now=clock.now())
+    update_storage_meters(now=clock.now())
     assert is_charged(volume) and incidents_of(volume) == 0
 
 

@@ -13,17 +13,17 @@ from accounts.tokens.services import issue_token
 from common import clock
 from common.object_store import Place
 from instances.enforcement.sweeps import purge_expired
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.object_sync.schedules import follow_schedules
+from instances.object_sync.schedules import start_due_syncs
 from instances.release.services import release_instance
-from instances.retention.archive import follow_archives
+from instances.retention.archive import order_archives
 from instances.retention.mail import queue_archive_mails
-from storage.clients.s3.client import Checked
+from storage.clients.s3.client import ProbeResult
 from storage.models import Connection, Operation, Sync, SyncSchedule
-from storage.object_sync.connections import Tried, save_connection
+from storage.object_sync.connections import CheckedConnection, save_connection
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, order_running
@@ -52,7 +52,9 @@ def api(rin: User, host: FakeHost) -> Client:
 def bucket(rin: User) -> Connection:
     """One that is not asked."""
     place = Place("https://s3.example.com", REGION, BUCKET, "berth", "AKIA", "very-secret")
-    return save_connection(owner=rin, name="bucket", tried=Tried(place, Checked(virtual_host=False, can_write=True)))
+    return save_connection(
+        owner=rin, name="bucket", tried=CheckedConnection(place, ProbeResult(virtual_host=False, can_write=True))
+    )
 
 
 def conn(connection: Connection) -> str:
@@ -63,7 +65,7 @@ def tell(host: FakeHost, phase: str, **said: Any) -> None:
     """What the host's agent says of all that it is asked."""
     rows = [OperationRow(order.id, phase, **worded(said)) for order in desired_operations(host.host.pk)]
     record_operations(host_id=host.host.pk, rows=rows, at=clock.now())
-    conclude_operations()
+    apply_results()
 
 
 def events(instance: Instance) -> set[str]:
@@ -182,26 +184,26 @@ def test_a_schedule_comes_round_and_says_what_it_could_not_do(
     assert weekly["next_at"] == "2025-03-02T19:00:00Z"
     assert api.delete(f"/api/v1/sync-schedules/{weekly['id']}").status_code == 204
     made = must(call(api, "/sync-schedules", {**wish, "every_hours": 6}), 201)
-    assert follow_schedules(now=clock.now()) == 0
+    assert start_due_syncs(now=clock.now()) == 0
     hours.advance(hours=6)
-    assert follow_schedules(now=clock.now()) == 1
-    assert follow_schedules(now=clock.now()) == 0
+    assert start_due_syncs(now=clock.now()) == 1
+    assert start_due_syncs(now=clock.now()) == 0
     assert Sync.objects.get().cause == "schedule"
     hours.advance(hours=6)
-    assert follow_schedules(now=clock.now()) == 0, "the one before still runs: it is waited for"
+    assert start_due_syncs(now=clock.now()) == 0, "the one before still runs: it is waited for"
     hours.advance(minutes=16)
-    assert follow_schedules(now=clock.now()) == 1
+    assert start_due_syncs(now=clock.now()) == 1
     failed = Sync.objects.get(state="failed")
     assert (failed.failure_code, told("sync.failed")) == ("volume_busy", 1)
     assert "sync_failed" in events(instance)
     tell(host, "done", outcome=FIGURES)
     hours.advance(hours=6)
-    assert follow_schedules(now=clock.now()) == 1
+    assert start_due_syncs(now=clock.now()) == 1
     assert must(api.get("/api/v1/sync-schedules"), 200)["results"][0]["id"] == made["id"]
     release_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     hours.advance(hours=7)
-    assert follow_schedules(now=clock.now()) == 1
+    assert start_due_syncs(now=clock.now()) == 1
     assert not SyncSchedule.objects.exists(), "the disk is gone"
 
 
@@ -212,7 +214,7 @@ def archive_to(api: Client, connection: Connection) -> None:
 
 
 def sweep() -> None:
-    follow_archives(now=clock.now())
+    order_archives(now=clock.now())
     purge_expired(now=clock.now())
 
 

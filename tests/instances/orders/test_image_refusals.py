@@ -10,10 +10,10 @@ from billing.audit.selectors import ledger_findings
 from billing.ledger.selectors import wallet_of
 from billing.models import Entry
 from common import clock
-from common.encryption import seal
+from common.encryption import encrypt
 from common.ids import public_id
 from instances.core.observations import ObservedRow
-from instances.core.wakeup_payloads import write_slip
+from instances.core.wakeup_payloads import early_order
 from instances.errors import ImageNeedsCuda
 from instances.models import Instance
 from instances.orders.quotes import create_quote
@@ -21,7 +21,7 @@ from instances.orders.rent import rent_instance
 from instances.transfers.selectors import desired_on_host
 from marketplace.models import Offer
 from storage.errors import ImagePrivate, ImageTooLarge
-from storage.images.pull_progress import PullRow, drop_old_pulls, record_pulls
+from storage.images.pull_progress import PullRow, delete_old_pulls, record_pulls
 from storage.models import Image, Registry
 from tests.instances.fake_host import FakeHost, again, order
 from tests.instances.fixtures import Clock
@@ -42,7 +42,7 @@ CODES = {
 @pytest.fixture
 def private(rin: User) -> Image:
     login = Registry.objects.create(
-        owner=rin, host="r.example", username="ann", sealed_password=seal("hush-hush"), checked_at=timezone.now()
+        owner=rin, host="r.example", username="ann", sealed_password=encrypt("hush-hush"), checked_at=timezone.now()
     )
     return Image.objects.create(
         slug="own-1", title="Own", reference="r.example/x@sha256:1", owner=rin, source="named", official=False,
@@ -89,7 +89,7 @@ def test_before_anything_is_paid(host: FakeHost, rin: User, private: Image) -> N
 def test_the_login_is_told_to_the_host_alone_and_only_until_it_runs(host: FakeHost, rin: User, private: Image) -> None:
     quote = create_quote(renter=rin, offer_id=host.offer.pk, image="own-1")
     instance = rent_instance(renter=rin, quote_id=quote.pk)
-    assert write_slip(again(instance)) == ""
+    assert early_order(again(instance)) == ""
     (row,) = desired_on_host(host.host.pk)
     assert row.registry_auth == {"username": "ann", "password": "hush-hush"}
     assert (row.has_ssh, row.image_bytes) == (False, 1_000_000)
@@ -99,7 +99,7 @@ def test_the_login_is_told_to_the_host_alone_and_only_until_it_runs(host: FakeHo
     (row,) = desired_on_host(host.host.pk)
     assert row.registry_auth == {}
     with_base = order(rin, host)
-    assert write_slip(again(with_base)) != ""
+    assert early_order(again(with_base)) != ""
 
 
 def test_progress_by_layer_is_kept_while_it_loads(host: FakeHost, rin: User, hours: Clock) -> None:
@@ -118,7 +118,7 @@ def test_progress_by_layer_is_kept_while_it_loads(host: FakeHost, rin: User, hou
     assert "<script>" not in page.partition('id="instance"')[2]
     assert "downloading" in page
     hours.advance(minutes=6)
-    assert drop_old_pulls(now=clock.now()) == 1
+    assert delete_old_pulls(now=clock.now()) == 1
     assert browser.get(f"/api/v1/instances/{public_id('inst', instance.pk)}/pull").json()["layers"] == []
 
 

@@ -12,7 +12,7 @@ from common.ids import public_id
 from common.money import parse_money
 from instances.errors import DiskTooLarge
 from instances.models import Quote
-from instances.orders.quotes import create_quote, quote_again
+from instances.orders.quotes import create_quote, renew_quote
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.hosts.offers import ListingChange, set_draining, set_listed, set_listed_until, set_price, set_prices
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -248,11 +248,11 @@ def test_taken_gpus(rin: User, host: FakeHost) -> None:
 def test_again_takes_the_same_wishes_at_the_present_price(rin: User, bob: User, host: FakeHost) -> None:
     old = quote_for(rin, host, gpu_count=2, hours=5, data_disk_gb=7)
     set_price(actor_id=host.owner.pk, offer_id=host.offer.pk, price_micros=4_000_000)
-    new = quote_again(renter=rin, quote_id=old.pk)
+    new = renew_quote(renter=rin, quote_id=old.pk)
     assert (new.gpu_count, new.hours, new.data_disk_gb, new.image_id) == (2, 5, 7, old.image_id)
     assert (new.rate_micros_per_hour, new.offer_version) == (8_000_000, Offer.objects.get(pk=old.offer_id).version)
     with refused(), pytest.raises(NotFound):
-        quote_again(renter=bob, quote_id=old.pk)
+        renew_quote(renter=bob, quote_id=old.pk)
 
 
 def test_it_names_the_system_disk(rin: User, host: FakeHost) -> None:

@@ -22,7 +22,7 @@ from instances.models import Instance
 from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from instances.release.services import release_instance
-from instances.retention.data_retention import follow_paid_time, keep_data, keep_price
+from instances.retention.data_retention import keep_data, keep_price, update_retention_meters
 from marketplace.errors import PriceChanged
 from marketplace.models import Offer
 from tests.billing.money import UNIT, charged, wallet
@@ -53,7 +53,7 @@ def pass_days(hours: Clock, days: int, host: FakeHost) -> None:
         hours.advance(days=1)
         host.was_there()
         now = clock.now()
-        follow_paid_time(now=now)
+        update_retention_meters(now=now)
         extend_holds(now=now)
         settle_meters(now=now)
         purge_expired(now=now)
@@ -152,7 +152,7 @@ def test_warnings_go_out_once_for_each_date(rin: User, host: FakeHost, stopped: 
         for _ in range(count * 4):
             hours.advance(hours=6)
             host.sync()
-            for sweep in (announce_data_ends, queue_notices, send_mails, follow_paid_time, purge_expired):
+            for sweep in (announce_data_ends, queue_notices, send_mails, update_retention_meters, purge_expired):
                 sweep(now=clock.now())
         fresh = [str(message.subject) for message in sent()[len(told) :]]
         told.extend(fresh)

@@ -11,7 +11,7 @@ from accounts.tokens.services import issue_token
 from accounts.webhooks.settings import add_webhook
 from common import clock
 from instances.models import Instance
-from instances.schedules.timers import follow_timers
+from instances.schedules.timers import run_due_timers
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock
@@ -169,7 +169,7 @@ def test_what_it_did_by_itself_is_told_in_events_and_to_programs(
     instance = order_running(rin, host)
     patch(api, instance, schedule={"stop_at": (clock.now() + timedelta(hours=1)).isoformat()})
     hours.advance(hours=1)
-    follow_timers(now=clock.now())
+    run_due_timers(now=clock.now())
     kinds = [event["kind"] for event in api.get(path(instance, "/events")).json()["results"]]
     assert kinds[:2] == ["timed_stop", "schedule_set"]
     told = WebhookEvent.objects.get(user=rin, kind="instance.schedule")

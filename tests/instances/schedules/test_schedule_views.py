@@ -11,7 +11,7 @@ from common.ids import public_id
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.schedules.settings import IdleRule, Wishes, change_settings
+from instances.schedules.settings import IdleRule, SettingsChange, change_settings
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock
@@ -144,6 +144,6 @@ def test_the_pages_of_others_are_not_there(client: Client, mallory: User, rin: U
 
 def test_the_idle_stop_counts_down_on_the_page(page: Client, rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
-    change_settings(renter=rin, instance_id=instance.pk, wishes=Wishes({"idle": IdleRule(5, 30)}))
+    change_settings(renter=rin, instance_id=instance.pk, wishes=SettingsChange({"idle": IdleRule(5, 30)}))
     ends = (clock.now() + timedelta(minutes=30)).isoformat()[:19]
     assert ends in text(page, path(instance))

@@ -16,8 +16,8 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, InstanceSample
 from instances.release.services import release_instance
 from instances.schedules.recurrence import Entry
-from instances.schedules.settings import IdleRule, Week, Wishes, change_settings
-from instances.schedules.timers import follow_timers, stop_idle
+from instances.schedules.settings import IdleRule, SettingsChange, Week, change_settings
+from instances.schedules.timers import run_due_timers, stop_idle
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.models import Offer
 from tests.billing.money import UNIT, grant
@@ -30,7 +30,7 @@ SHANGHAI = "Asia/Shanghai"
 
 
 def change(renter: User, instance: Instance, **changes: Any) -> Instance:
-    return change_settings(renter=renter, instance_id=instance.pk, wishes=Wishes(changes))
+    return change_settings(renter=renter, instance_id=instance.pk, wishes=SettingsChange(changes))
 
 
 def week(*entries: tuple[str, tuple[int, ...], str]) -> Week:
@@ -46,7 +46,7 @@ def state(instance: Instance) -> str:
 
 
 def beat() -> int:
-    return follow_timers(now=clock.now())
+    return run_due_timers(now=clock.now())
 
 
 def in_hours(count: float) -> datetime:

@@ -11,7 +11,7 @@ from billing.metering.settle import settle_meters
 from billing.models import Hold, Meter, PayoutAccount, Tie
 from billing.models.payout_destinations import Destination
 from billing.people.related_accounts import related_accounts
-from billing.people.ties import remember_payout_account
+from billing.people.ties import record_payout_account
 from common import clock
 from common.ids import parse_public_id
 from instances.enforcement.barred_bids import stop_barred_bids
@@ -192,7 +192,7 @@ def shares_a_stripe_account(owner: User) -> User:
 
 def _has_typed(user: User, where: Destination) -> None:
     PayoutAccount.objects.create(owner=user, **where.kept())
-    remember_payout_account(owner_id=user.pk, destination=where)
+    record_payout_account(owner_id=user.pk, destination=where)
 
 
 KIN: tuple[Callable[[User], User], ...] = (

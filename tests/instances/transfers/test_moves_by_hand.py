@@ -11,10 +11,10 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
 from common import clock
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, Move
-from instances.transfers.completion import follow_moves
+from instances.transfers.completion import advance_transfers
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, by_id, order
@@ -64,7 +64,7 @@ def offer(host: FakeHost) -> str:
 def tell(kind: str, phase: str, **seen: Any) -> None:
     operation = Operation.objects.get(kind=kind, ended_at=None)
     record_operations(host_id=operation.host_id, rows=[OperationRow(operation.pk, phase, **worded(seen))], at=clock.now())
-    conclude_operations()
+    apply_results()
 
 
 def test_a_script_clones_once_whatever_it_repeats(api: Client, host: FakeHost, stopped: Instance) -> None:
@@ -103,7 +103,7 @@ def test_a_script_moves_by_quote_or_offer_and_gives_up(
     assert post(api, at(stopped, "/migrate"), {"offer": offer(other)}).status_code == 202
     tell("receive_root", "done", outcome={"checksum": "ab" * 32, "bytes": "9", "cuts": "1", "resumed_at": "5"})
     other.settle()
-    follow_moves(now=clock.now())
+    advance_transfers(now=clock.now())
     moves = {move["state"]: move for move in api.get(f"/api/v1/{at(stopped, '/moves')}").json()["results"]}
     arrived = moves["clearing"]
     assert (arrived["checksum"], arrived["cuts"], arrived["to_host"]) == ("ab" * 32, 1, other.host.name)

@@ -11,22 +11,22 @@ from common import clock
 from common.errors import DomainError, InvalidInput, UnlawfulMove
 from instances.core.selectors import desired_instances
 from instances.enforcement.sweeps import compare_leases
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, InstancePort, Move
 from instances.orders.quotes import create_quote
 from instances.release.services import release_instance
-from instances.transfers.completion import cancel_move, follow_moves
-from instances.transfers.selectors import desired_on_host, open_move, progress_of
-from instances.transfers.start import Destination, clone_instance, migrate_instance, quote_move
-from instances.volumes.unpaid_disks import follow_disks
+from instances.transfers.completion import advance_transfers, cancel_transfer
+from instances.transfers.selectors import desired_on_host, open_transfer, progress_of
+from instances.transfers.start import Destination, clone_instance, migrate_instance, quote_transfer
+from instances.volumes.unpaid_disks import update_disk_meters
 from marketplace.errors import PriceChanged
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Offer
 from storage.models import Operation
 from storage.operations.selectors import desired_operations
-from storage.operations.services import OperationRow, give_up_overdue, record_operations
+from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
 from tests.sayings import worded
@@ -56,7 +56,7 @@ def tell(operation: Operation, phase: str = "done", **seen: object) -> None:
     """What the host's agent reports of it."""
     row = OperationRow(operation.pk, phase, **worded(seen))
     record_operations(host_id=operation.host_id, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()
 
 
 def arrive(host: FakeHost, other: FakeHost, outcome: Mapping[str, str] = {}) -> None:
@@ -88,7 +88,7 @@ def test_a_clone_on_the_same_host_is_rented_copied_and_started(rin: User, host: 
     assert host.running() == set(), "nothing runs before its root is there"
     assert nothing_is_wrong()
     tell(operation, "running", done_bytes=5, total_bytes=10, detail="Copying the data disk.")
-    move = open_move(target.pk)
+    move = open_transfer(target.pk)
     assert move is not None and progress_of(move).percent == 50
     tell(operation)
     assert (again(stopped).state, again(target).state) == ("stopped", "requested")
@@ -144,12 +144,12 @@ def test_a_clone_that_fails_costs_nothing_and_goes(rin: User, host: FakeHost, ot
 def test_copying_can_be_cancelled_by_either_side_of_it(rin: User, host: FakeHost, stopped: Instance) -> None:
     for _round in range(2):
         target = clone_instance(renter=rin, instance_id=stopped.pk, to=Destination())
-        cancel_move(renter=rin, instance_id=target.pk if _round else stopped.pk)
+        cancel_transfer(renter=rin, instance_id=target.pk if _round else stopped.pk)
         host.settle()
         assert (again(stopped).state, again(target).state) == ("stopped", "gone")
     assert {move.state for move in Move.objects.all()} == {"cancelled"} and nothing_is_wrong()
     with refused(), pytest.raises(UnlawfulMove):
-        cancel_move(renter=rin, instance_id=stopped.pk)
+        cancel_transfer(renter=rin, instance_id=stopped.pk)
 
 
 # -- move to another host
@@ -173,12 +173,12 @@ def test_a_move_keeps_everything_and_leaves_the_source_alone_until_the_target_ru
     assert again(stopped).state == "running"
     host.settle()
     assert stopped.pk in host.boxes and host.boxes[stopped.pk].container, "not before the sweep has seen it run"
-    follow_moves(now=clock.now())
+    advance_transfers(now=clock.now())
     [going] = desired_on_host(host.host.pk)
     assert going.run == "gone"
     host.settle()
     assert desired_on_host(host.host.pk) == [] and Move.objects.get().state == "done"
-    follow_disks(now=clock.now())
+    update_disk_meters(now=clock.now())
     rates = dict(Meter.objects.filter(closed_at=None).values_list("source_kind", "rate_micros"))
     assert rates["instance"] == 2_400_000 and len(rates) == 2
     ports = InstancePort.objects.filter(instance=stopped)
@@ -194,8 +194,8 @@ def test_a_move_that_does_not_run_there_is_taken_back(rin: User, host: FakeHost,
     other.sync()
     other.break_next(stopped, "ssh_silent", "SSH did not answer.")
     other.settle()
-    assert again(stopped).state == "failed" and again(stopped).is_let_go, kinds(stopped)
-    follow_moves(now=clock.now())
+    assert again(stopped).state == "failed" and again(stopped).is_released_by_host, kinds(stopped)
+    advance_transfers(now=clock.now())
     back = again(stopped)
     assert (back.state, back.host_id, back.rate_micros_per_hour) == ("stopped", host.host.pk, 3_600_000)
     assert back.ports == stopped.ports and back.gpu_uuids == stopped.gpu_uuids
@@ -211,7 +211,7 @@ def test_a_move_that_does_not_run_there_is_taken_back(rin: User, host: FakeHost,
 def test_a_move_can_be_cancelled_and_tried_again(rin: User, host: FakeHost, other: FakeHost, stopped: Instance) -> None:
     """The first try was removed from the new host: the second comes under a higher fence."""
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    cancel_move(renter=rin, instance_id=stopped.pk)
+    cancel_transfer(renter=rin, instance_id=stopped.pk)
     assert (again(stopped).state, again(stopped).host_id) == ("stopped", host.host.pk)
     with refused(), pytest.raises(UnlawfulMove, match="cleared"):
         migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
@@ -230,7 +230,7 @@ def test_what_is_moved_there_and_back_runs_where_it_began(
         migrate_instance(renter=rin, instance_id=stopped.pk, to=there(target))
         arrive(source, target)
         target.settle()
-        follow_moves(now=clock.now())
+        advance_transfers(now=clock.now())
         source.settle()
         assert target.running() == {stopped.pk}
         stop_instance(renter=rin, instance_id=stopped.pk)
@@ -245,7 +245,7 @@ def test_released_before_it_ran_there_it_goes_from_both(
     arrive(host, other)
     release_instance(renter=rin, instance_id=stopped.pk)
     other.settle()
-    follow_moves(now=clock.now())
+    advance_transfers(now=clock.now())
     host.settle()
     assert again(stopped).state == "gone" and Move.objects.get().state == "done"
     assert host.boxes == {} or all(box.cleared for box in host.boxes.values())
@@ -257,8 +257,8 @@ def test_hosts_that_never_meet_give_up_in_time(
 ) -> None:
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     hours.advance(hours=4, seconds=1)
-    give_up_overdue(now=clock.now())
-    conclude_operations()
+    fail_overdue(now=clock.now())
+    apply_results()
     assert again(stopped).state == "stopped" and kinds(stopped)[-1] == "move_failed"
     other.settle()
     assert Move.objects.get().failure_code == "out_of_time" and nothing_is_wrong()
@@ -271,7 +271,7 @@ def test_what_cannot_be_is_refused(rin: User, host: FakeHost, other: FakeHost, s
         migrate_instance(renter=rin, instance_id=stopped.pk, to=Destination())
     with refused(), pytest.raises(PriceChanged):
         migrate_instance(renter=rin, instance_id=stopped.pk, to=Destination(offer_id=other.offer.pk, max_rate_micros=1))
-    quote = quote_move(renter=rin, instance_id=stopped.pk, verb="migrate", to=there(other))
+    quote = quote_transfer(renter=rin, instance_id=stopped.pk, verb="migrate", to=there(other))
     assert quote.data_disk_gb == 60 and quote.rate_micros_per_hour > 2_400_000
     start_instance(renter=rin, instance_id=stopped.pk)
     host.settle()

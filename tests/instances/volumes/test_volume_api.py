@@ -16,10 +16,10 @@ from instances.core.selectors import desired_instances
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.volumes.usage import note_disk_use
+from instances.volumes.usage import record_disk_usage
 from marketplace.models import Host, Offer
 from storage.models import Attachment, DiskUse, Operation, Snapshot, Volume
-from storage.sweeps import delete_again, delete_unpaid, follow_storage_money
+from storage.sweeps import delete_unpaid, retry_deletions, update_storage_meters
 from storage.volumes.usage import DiskUseRow
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
@@ -299,11 +299,11 @@ def test_usage_with_inodes_and_a_warning(api: Client, rin: User, host: FakeHost,
         DiskUseRow(instance.pk, 10, 10_000, 999, 1000),
         DiskUseRow(uuid4(), 1, 2, 3, 4),
     ]
-    assert note_disk_use(host_id=host.host.pk, rows=rows, at=clock.now()) == 2
-    assert note_disk_use(host_id=FakeHost(hana).host.pk, rows=rows, at=clock.now()) == 0, (
+    assert record_disk_usage(host_id=host.host.pk, rows=rows, at=clock.now()) == 2
+    assert record_disk_usage(host_id=FakeHost(hana).host.pk, rows=rows, at=clock.now()) == 0, (
         "of another's disk it knows nothing"
     )
-    assert note_disk_use(host_id=host.host.pk, rows=[DiskUseRow(instance.pk, 9, 1, 1, 1)], at=clock.now()) == 0
+    assert record_disk_usage(host_id=host.host.pk, rows=[DiskUseRow(instance.pk, 9, 1, 1, 1)], at=clock.now()) == 0
     usage = must(api.get(f"/api/v1/volumes/{volume['id']}"), 200)["usage"]
     assert (usage["used_percent"], usage["inodes_percent"], usage["nearly_full"]) == (90, 1, True)
     disk = must(api.get(f"/api/v1/instances/{inst(instance)}/storage"), 200)["data_disk"]
@@ -342,14 +342,14 @@ def test_what_nobody_pays_for_is_kept_and_then_deleted(api: Client, rin: User, h
     host.was_there()
     extend_holds(now=clock.now())
     settle_meters(now=clock.now())
-    assert follow_storage_money(now=clock.now()) == 2
+    assert update_storage_meters(now=clock.now()) == 2
     spent = wallet(rin).balance_micros
     hours.advance(days=10)
     host.was_there()
-    assert follow_storage_money(now=clock.now()) == 0
+    assert update_storage_meters(now=clock.now()) == 0
     assert must(api.get(f"/api/v1/volumes/{volume['id']}"), 200)["delete_at"] is not None
     grant(rin, 10 * UNIT)
-    assert follow_storage_money(now=clock.now()) == 2
+    assert update_storage_meters(now=clock.now()) == 2
     assert must(api.get(f"/api/v1/volumes/{volume['id']}"), 200)["delete_at"] is None
     assert wallet(rin).balance_micros == spent + 10 * UNIT, "the time between costs nothing"
     Volume.objects.update(unpaid_since=clock.now())
@@ -359,8 +359,8 @@ def test_what_nobody_pays_for_is_kept_and_then_deleted(api: Client, rin: User, h
     hours.advance(days=2)
     assert delete_unpaid(now=clock.now()) == 2
     assert sorted(carry_out(host, fail="operation_failed")) == ["drop_snapshot", "drop_volume"]
-    assert delete_again(now=clock.now()) == 2, "what broke off is asked for again"
-    assert delete_again(now=clock.now()) == 0
+    assert retry_deletions(now=clock.now()) == 2, "what broke off is asked for again"
+    assert retry_deletions(now=clock.now()) == 0
     carry_out(host)
     assert (Volume.objects.get().state, Snapshot.objects.get().state) == ("gone", "gone")
     assert api.get(f"/api/v1/snapshots/{snapshot['id']}").status_code == 404

@@ -14,11 +14,11 @@ from instances.enforcement.sweeps import compare_leases
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.transfers.selectors import desired_on_host
-from instances.volumes.transfers import follow_volume_moves
+from instances.volumes.transfers import advance_volume_transfers
 from marketplace.models import Host, Lease, Offer
 from marketplace.states import HostState
 from storage.models import Attachment, Operation, VolumeMove
-from storage.sweeps import follow_storage_money
+from storage.sweeps import update_storage_meters
 from tests.billing.money import UNIT, wallet
 from tests.instances.fake_host import FakeHost, again, order_running, refused
 from tests.instances.fixtures import Clock, Sign
@@ -60,7 +60,7 @@ def carry(here: FakeHost, there: FakeHost, **how: Any) -> None:
     outcome = {"checksum": SUM, "bytes": "1000", "cuts": "1"}
     carry_out(here)
     carry_out(there, outcome=outcome, **how)
-    follow_volume_moves(now=clock.now())
+    advance_volume_transfers(now=clock.now())
 
 
 def quarter(hours: Clock) -> None:
@@ -134,8 +134,8 @@ def test_a_volume_moves_and_is_charged_at_one_host_at_a_time(
         assert code(call(api, at(volume, "/move"), {"host": host_id(host)})) == "409 volume_busy", "not cleared up yet"
     quarter(hours)
     assert carry_out(host, fail="operation_failed") == ["clear_volume"]
-    assert follow_volume_moves(now=clock.now()) == 1, "what broke off is asked for again"
-    assert follow_volume_moves(now=clock.now()) == 0
+    assert advance_volume_transfers(now=clock.now()) == 1, "what broke off is asked for again"
+    assert advance_volume_transfers(now=clock.now()) == 0
     assert carry_out(host) == ["clear_volume"]
     now = shown(api, volume)
     assert now["move"] is None and now["cost_so_far"] == "2.00"
@@ -162,7 +162,7 @@ def test_what_does_not_arrive_leaves_the_volume_as_it_was(api: Client, host: Fak
         assert code(call(api, at(volume, "/cancel-move"))) == "409 unlawful_action"
     Operation.objects.filter(kind="clear_volume", ended_at=None).update(state="failed", ended_at=clock.now())
     Host.objects.filter(pk=other.host.pk).update(state=HostState.RETIRED)
-    follow_volume_moves(now=clock.now())
+    advance_volume_transfers(now=clock.now())
     assert sorted(VolumeMove.objects.values_list("state", flat=True)) == ["cancelled", "failed"]
     assert [hold.source_kind for hold in Hold.objects.filter(released_at=None)] == ["volume"]
     assert ledger_findings() == []
@@ -216,7 +216,7 @@ def test_where_the_money_does_not_reach_it_waits_for_money(
     type(row).objects.filter(pk=row.pk).update(balance_micros=1000 * UNIT)
     with refused():
         assert code(call(api, at(volume, "/resize"), {"size_gb": 30})) == "409 volume_busy"
-    assert follow_storage_money(now=clock.now()) == 1
+    assert update_storage_meters(now=clock.now()) == 1
     assert shown(api, volume)["delete_at"] is None
 
 

@@ -9,7 +9,7 @@ from common import clock
 from instances.enforcement.arrears import announce_data_ends
 from instances.lifecycle.stop import stop_instance
 from instances.models import Alert
-from instances.monitoring.alerts import follow_alerts
+from instances.monitoring.alerts import update_alerts
 from instances.monitoring.mail import queue_alert_mails
 from instances.orders.rent import rent_instance
 from storage.constants import UNPAID_KEPT
@@ -46,7 +46,7 @@ def test_a_volume_that_fills_up_is_an_alert_of_the_instance_that_has_it(
         DiskUse.objects.update_or_create(subject=key_of(volume), defaults={**figures, "at": clock.now()})
         hours.advance(seconds=20)
         host.sync()
-        return follow_alerts(now=clock.now())
+        return update_alerts(now=clock.now())
 
     assert use(17_900, 10) == 0
     assert use(18_100, 10) == 1 and use(18_200, 10) == 0, "told once"
@@ -63,7 +63,7 @@ def test_a_volume_that_fills_up_is_an_alert_of_the_instance_that_has_it(
     use(19_900, 10)
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    follow_alerts(now=clock.now())
+    update_alerts(now=clock.now())
     assert again(instance).state == "stopped" and not Alert.objects.filter(resolved_at=None).exists()
     assert must(call(api, f"/volumes/{volume['id']}/detach"), 202)["attached_to"] is None
     assert inst(instance)

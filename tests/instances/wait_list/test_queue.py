@@ -14,7 +14,7 @@ from instances.release.services import release_instance
 from instances.schedules.timers import end_long_waits
 from instances.spot.market_tick import tick_offer
 from marketplace.errors import GpuTaken
-from marketplace.spot_market.selectors import places_in_line
+from marketplace.spot_market.selectors import queue_positions
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock
@@ -39,7 +39,7 @@ def wait(renter: User, instance: Instance) -> Instance:
 
 
 def place(instance: Instance) -> tuple[int, int]:
-    found = places_in_line([instance.pk])[instance.pk]
+    found = queue_positions([instance.pk])[instance.pk]
     return found.number, found.of
 
 
@@ -111,7 +111,7 @@ def test_who_leaves_the_line_has_the_money_and_the_rest_of_the_time(
     assert (left.state, held(rin)) == ("stopped", 0)
     assert left.release_at is not None
     assert (left.release_at - clock.now()).days == 10, "the countdown stood still while it waited"
-    assert not places_in_line([mine.pk])
+    assert not queue_positions([mine.pk])
     assert_all_well()
 
 
@@ -139,4 +139,4 @@ def test_without_the_money_there_is_no_place(rin: User, bo: User, host: FakeHost
     rent_instance(renter=rin, quote_id=quote.pk, name="dear")
     with refused(), pytest.raises(InsufficientFunds):
         wait(rin, mine)
-    assert (again(mine).state, places_in_line([mine.pk])) == ("stopped", {})
+    assert (again(mine).state, queue_positions([mine.pk])) == ("stopped", {})

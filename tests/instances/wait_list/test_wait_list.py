@@ -24,10 +24,10 @@ from instances.orders.quotes import create_quote
 from instances.release.services import release_instance
 from instances.states import WatchState
 from instances.wait_list import wait_list as service
-from instances.wait_list.entries import Order, query_of
+from instances.wait_list.entries import EntryOrder, query_of
 from instances.wait_list.mail import queue_watch_mails
-from instances.wait_list.selectors import watches_of
-from instances.wait_list.wait_list import cancel_watch, create_watch, drop_old_watches, expire_watches, serve_watches
+from instances.wait_list.selectors import entries_of
+from instances.wait_list.wait_list import cancel_entry, create_entry, delete_old_entries, expire_entries, serve_entries
 from marketplace.errors import SearchSyntaxError
 from marketplace.hosts.offers import check_offers, set_draining, set_price
 from marketplace.models import Host, Incident, Offer
@@ -49,12 +49,12 @@ def renter(micros: int = 100 * UNIT) -> User:
 
 
 def wait_to_rent(user: User, line: str = "", *, price: int = 4 * UNIT, **rest: Any) -> Watch:
-    order = Order(image="berth-base", max_price_micros=price, **rest)
-    return create_watch(user=user, line=line, action="rent", order=order)
+    order = EntryOrder(image="berth-base", max_price_micros=price, **rest)
+    return create_entry(user=user, line=line, action="rent", order=order)
 
 
 def wait_to_hear(user: User, line: str = "", **rest: Any) -> Watch:
-    return create_watch(user=user, line=line, **rest)
+    return create_entry(user=user, line=line, **rest)
 
 
 def again(watch: Watch) -> Watch:
@@ -66,7 +66,7 @@ def states(*watches: Watch) -> list[str]:
 
 
 def serve() -> int:
-    return serve_watches(now=clock.now())
+    return serve_entries(now=clock.now())
 
 
 @pytest.fixture
@@ -86,9 +86,9 @@ def free(host: FakeHost, instance: Instance) -> None:
 def test_places_are_in_order_and_know_who_is_ahead(full: Instance, alice: User, bob: User) -> None:
     first, second, third = wait_to_hear(alice), wait_to_hear(bob), wait_to_hear(alice)
     assert first.place < second.place < third.place
-    assert [vars(watch)["ahead"] for watch in watches_of(alice)] == [2, 0]
-    cancel_watch(user=bob, watch_id=second.pk)
-    assert [vars(watch)["ahead"] for watch in watches_of(alice)] == [1, 0]
+    assert [vars(watch)["ahead"] for watch in entries_of(alice)] == [2, 0]
+    cancel_entry(user=bob, watch_id=second.pk)
+    assert [vars(watch)["ahead"] for watch in entries_of(alice)] == [1, 0]
 
 
 def test_a_line_is_kept_in_one_spelling(full: Instance, alice: User) -> None:
@@ -123,21 +123,23 @@ def test_without_the_money_there_is_no_place(full: Instance, bob: User) -> None:
 @pytest.mark.parametrize(
     ("line", "order", "field"),
     [
-        ("", Order(max_price_micros=1), "image"),
-        ("", Order(image="berth-base"), "max_price"),
-        ("", Order(image="berth-base", max_price_micros=0), "max_price"),
-        ("", Order(image="berth-base", max_price_micros=-1), "max_price"),
-        ("", Order(image="berth-base", max_price_micros=10_000_000_001), "max_price"),
-        ("", Order(image="berth-base", max_price_micros=1, data_disk_gb=-1), "data_disk_gb"),
-        ("", Order(image="berth-base", max_price_micros=1, data_disk_gb=100_001), "data_disk_gb"),
-        ("", Order(image="berth-base", max_price_micros=1, data_disk_gb=51), "data_disk_gb"),
-        ("data_disk=51", Order(image="berth-base", max_price_micros=1), "data_disk_gb"),
-        ("mode=spot", Order(image="berth-base", max_price_micros=1), "q"),
+        ("", EntryOrder(max_price_micros=1), "image"),
+        ("", EntryOrder(image="berth-base"), "max_price"),
+        ("", EntryOrder(image="berth-base", max_price_micros=0), "max_price"),
+        ("", EntryOrder(image="berth-base", max_price_micros=-1), "max_price"),
+        ("", EntryOrder(image="berth-base", max_price_micros=10_000_000_001), "max_price"),
+        ("", EntryOrder(image="berth-base", max_price_micros=1, data_disk_gb=-1), "data_disk_gb"),
+        ("", EntryOrder(image="berth-base", max_price_micros=1, data_disk_gb=100_001), "data_disk_gb"),
+        ("", EntryOrder(image="berth-base", max_price_micros=1, data_disk_gb=51), "data_disk_gb"),
+        ("data_disk=51", EntryOrder(image="berth-base", max_price_micros=1), "data_disk_gb"),
+        ("mode=spot", EntryOrder(image="berth-base", max_price_micros=1), "q"),
     ],
 )
-def test_an_order_that_could_not_be_kept_is_refused(rin: User, image: Image, line: str, order: Order, field: str) -> None:
+def test_an_order_that_could_not_be_kept_is_refused(
+    rin: User, image: Image, line: str, order: EntryOrder, field: str
+) -> None:
     with pytest.raises(InvalidInput) as caught, refused():
-        create_watch(user=rin, line=line, action="rent", order=order)
+        create_entry(user=rin, line=line, action="rent", order=order)
     assert [error.field for error in caught.value.errors] == [field]
     assert not Hold.objects.exists()
 
@@ -151,7 +153,7 @@ def test_time_to_wait_has_its_limits(rin: User, hours: float) -> None:
 def test_image_and_keys_must_be_there(rin: User, bob: User, image: Image) -> None:
     foreign = add_ssh_key(user=bob, name="", public_key=KEY)
     with pytest.raises(NotFound), refused():
-        create_watch(user=rin, line="image=nothing")
+        create_entry(user=rin, line="image=nothing")
     with pytest.raises(NotFound), refused():
         wait_to_rent(rin, ssh_key_ids=[foreign.pk])
     assert not Watch.objects.exists()
@@ -161,7 +163,7 @@ def test_the_number_of_places_is_limited_to_those_that_wait(full: Instance, alic
     made = [wait_to_hear(alice) for _ in range(WATCHES_AT_MOST)]
     with pytest.raises(TooMany), refused():
         wait_to_hear(alice)
-    cancel_watch(user=alice, watch_id=made[0].pk)
+    cancel_entry(user=alice, watch_id=made[0].pk)
     wait_to_hear(alice)
 
 
@@ -172,7 +174,7 @@ def test_cancel_frees_the_money_and_may_be_repeated(full: Instance, bob: User) -
     grant(bob, 10 * UNIT)
     watch = wait_to_rent(bob)
     for _ in range(2):
-        assert cancel_watch(user=bob, watch_id=watch.pk).state == WatchState.CANCELLED
+        assert cancel_entry(user=bob, watch_id=watch.pk).state == WatchState.CANCELLED
         assert wallet(bob).held_micros == 0
     assert again(watch).ended_at is not None
     assert_sound()
@@ -181,7 +183,7 @@ def test_cancel_frees_the_money_and_may_be_repeated(full: Instance, bob: User) -
 def test_a_stranger_cannot_cancel(full: Instance, bob: User, mallory: User) -> None:
     watch = wait_to_hear(bob)
     with pytest.raises(NotFound), refused():
-        cancel_watch(user=mallory, watch_id=watch.pk)
+        cancel_entry(user=mallory, watch_id=watch.pk)
     assert states(watch) == ["waiting"]
 
 
@@ -189,7 +191,7 @@ def test_what_ended_otherwise_cannot_be_cancelled(host: FakeHost, rin: User) -> 
     watch = wait_to_rent(rin)
     serve()
     with pytest.raises(UnlawfulMove), refused():
-        cancel_watch(user=rin, watch_id=watch.pk)
+        cancel_entry(user=rin, watch_id=watch.pk)
     assert states(watch) == ["rented"]
 
 
@@ -197,7 +199,7 @@ def test_expiry_frees_the_money(full: Instance, bob: User, hours: Clock) -> None
     grant(bob, 10 * UNIT)
     watch = wait_to_rent(bob)
     hours.advance(days=7, seconds=-1)
-    assert expire_watches(now=clock.now()) == 0
+    assert expire_entries(now=clock.now()) == 0
     hours.advance(seconds=1)
     assert serve() == 0  # the pass itself expires first: what has expired is not served any more
     assert states(watch) == ["expired"]
@@ -216,11 +218,11 @@ def test_what_has_expired_is_not_served(host: FakeHost, rin: User, hours: Clock)
 
 def test_the_ended_stay_listed_for_30_days(full: Instance, bob: User, hours: Clock) -> None:
     ended, waiting = wait_to_hear(bob), wait_to_hear(bob, lifetime=timedelta(days=30))
-    cancel_watch(user=bob, watch_id=ended.pk)
+    cancel_entry(user=bob, watch_id=ended.pk)
     hours.advance(days=30)
-    assert drop_old_watches(now=clock.now()) == 0
+    assert delete_old_entries(now=clock.now()) == 0
     hours.advance(seconds=1)
-    assert drop_old_watches(now=clock.now()) == 1
+    assert delete_old_entries(now=clock.now()) == 1
     assert list(Watch.objects.all()) == [waiting]
 
 
@@ -296,7 +298,7 @@ def test_nobody_is_told_of_a_gpu_that_was_free_long_ago(  # noqa: PLR0917  (fixt
 def test_other_news_is_told_for_three_days(full: Instance, host: FakeHost, bob: User, hours: Clock) -> None:
     grant(bob, 10 * UNIT)
     watch = wait_to_rent(bob)
-    expire_watches(now=watch.expires_at)
+    expire_entries(now=watch.expires_at)
     queue_watch_mails(now=clock.now())
     with patch("common.mail.mail.EmailMessage.send", side_effect=OSError("mail server away")):
         assert sent() == []
@@ -315,7 +317,7 @@ def test_news_of_days_ago_is_not_queued(full: Instance, host: FakeHost, bob: Use
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (lambda watch: expire_watches(now=watch.expires_at), "expired"),
+        (lambda watch: expire_entries(now=watch.expires_at), "expired"),
         (lambda watch: Image.objects.update(active=False) and serve(), "The image is no longer available."),
     ],
 )
@@ -328,7 +330,7 @@ def test_other_ends_are_written_about_too(full: Instance, bob: User, end: Callab
 
 
 def test_who_cancels_gets_no_mail(full: Instance, bob: User) -> None:
-    cancel_watch(user=bob, watch_id=wait_to_hear(bob).pk)
+    cancel_entry(user=bob, watch_id=wait_to_hear(bob).pk)
     assert queue_watch_mails(now=clock.now()) == 0
 
 
@@ -484,7 +486,7 @@ def test_who_came_first_is_served_first(host: FakeHost, image: Image) -> None:
     assert states(*waiting) == ["rented"] * 4 + ["waiting"] * 2
     for watch in waiting[4:]:
         assert wallet(watch.user).held_micros == 4 * UNIT
-        cancel_watch(user=watch.user, watch_id=watch.pk)
+        cancel_entry(user=watch.user, watch_id=watch.pk)
         assert wallet(watch.user).held_micros == 0
     assert compare_watch_holds() == 0
 
@@ -512,7 +514,7 @@ def test_after_the_last_gpu_nobody_behind_is_told(host: FakeHost, rin: User, bob
 def test_what_comes_free_in_the_middle_of_a_walk_goes_to_the_first(full: Instance, host: FakeHost, image: Image) -> None:
     """The first finds nothing; then a GPU comes free before the second has its turn: the walk begins again."""
     first, second = wait_to_rent(renter(), "gpu=rtx-4090"), wait_to_rent(renter())
-    serve_one = service._Walk._serve
+    serve_one = service._Pass._serve
 
     def slowly(walk: Any, watch: Watch) -> bool:
         if watch.pk == second.pk and full.pk and not freed:
@@ -522,7 +524,7 @@ def test_what_comes_free_in_the_middle_of_a_walk_goes_to_the_first(full: Instanc
         return serve_one(walk, watch)
 
     freed: list[bool] = []
-    with patch.object(service._Walk, "_serve", slowly):
+    with patch.object(service._Pass, "_serve", slowly):
         assert serve() == 1
     assert freed
     assert states(first, second) == ["rented", "waiting"]
@@ -530,7 +532,7 @@ def test_what_comes_free_in_the_middle_of_a_walk_goes_to_the_first(full: Instanc
 
 def test_without_the_second_look_the_first_would_be_overtaken(full: Instance, host: FakeHost, image: Image) -> None:
     """The paired test: it is the second look that keeps the order."""
-    with patch.object(service._Walk, "_fits_an_earlier_place", return_value=False), pytest.raises(AssertionError):
+    with patch.object(service._Pass, "_fits_an_earlier_place", return_value=False), pytest.raises(AssertionError):
         test_what_comes_free_in_the_middle_of_a_walk_goes_to_the_first(full, host, image)
 
 

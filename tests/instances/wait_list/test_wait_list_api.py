@@ -11,7 +11,7 @@ from accounts.models import User
 from common import clock
 from instances.models import Instance, Watch
 from instances.release.services import release_instance
-from instances.wait_list.wait_list import serve_watches
+from instances.wait_list.wait_list import serve_entries
 from instances.web.wait_list.serializers import WatchOut
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, order_running
@@ -64,7 +64,7 @@ def test_a_place_from_beginning_to_end(full: Instance, host: FakeHost, api: Clie
 
     release_instance(renter=full.renter, instance_id=full.pk)
     host.settle()
-    serve_watches(now=clock.now())
+    serve_entries(now=clock.now())
     served = api.get(f"{WATCHES}/{watch['id']}").json()
     assert (served["state"], served["ahead"], served["held"]) == ("rented", None, "0.00")
     assert api.get(f"/api/v1/instances/{served['instance']}").json()["name"] == "night"
@@ -82,7 +82,7 @@ def test_cancel_is_a_delete_that_may_be_repeated(full: Instance, api: Client, bo
 
 def test_what_is_served_cannot_be_cancelled(host: FakeHost, api: Client) -> None:
     watch = post(api, RENT).json()
-    serve_watches(now=clock.now())
+    serve_entries(now=clock.now())
     reply = api.delete(f"{WATCHES}/{watch['id']}")
     assert (reply.status_code, reply.json()["code"]) == (409, "unlawful_action")
 
@@ -168,7 +168,7 @@ def test_strangers_and_scopes(full: Instance, api: Client, rin: User, sign: Sign
 def test_an_expired_place_says_so(full: Instance, api: Client, hours: Clock) -> None:
     watch = post(api, {**RENT, "expires_in_hours": 1}).json()
     hours.advance(hours=1)
-    serve_watches(now=clock.now())
+    serve_entries(now=clock.now())
     ended = api.get(f"{WATCHES}/{watch['id']}").json()
     assert (ended["state"], ended["held"], ended["ahead"]) == ("expired", "0.00", None)
     assert ended["ended_at"] == ended["expires_at"]

@@ -7,12 +7,12 @@ import pytest
 from accounts.models import User
 from billing.models import Hold
 from common import clock
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.start import start_instance
 from instances.models import Instance, InstancePort, Move
-from instances.transfers.completion import follow_moves
+from instances.transfers.completion import advance_transfers
 from instances.transfers.start import clone_instance, migrate_instance
-from instances.volumes.transfers import follow_volume_moves, move_volume_to_host
+from instances.volumes.transfers import advance_volume_transfers, move_volume_to_host
 from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.leasing.selectors import live_leases_of
@@ -45,8 +45,8 @@ def dies(host: FakeHost, staff: User) -> None:
     wrote_off(host, staff)
     for _ in range(3):  # as its sweeps would
         settle_write_offs(now=clock.now())
-        follow_moves(now=clock.now())
-        follow_volume_moves(now=clock.now())
+        advance_transfers(now=clock.now())
+        advance_volume_transfers(now=clock.now())
     assert HostWriteOff.objects.get(pk=host.host.pk).settled_at is not None
     assert not Move.objects.filter(ended_at=None).exists()
 
@@ -93,7 +93,7 @@ def test_the_source_dies_after_the_move_has_run(
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     arrive(host, other)
     other.settle()
-    follow_moves(now=clock.now())
+    advance_transfers(now=clock.now())
     assert Move.objects.get().state == "clearing"
     dies(host, stella)
     assert Move.objects.get().state == "done"
@@ -118,7 +118,7 @@ def test_the_target_dies_with_a_copy_that_has_just_arrived(
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     reported_done(other, "receive_root")
     dies(other, stella)
-    conclude_operations()
+    apply_results()
     row = again(stopped)
     assert (row.state, row.host_id) == ("stopped", host.host.pk)
     assert not live_leases_of(stopped.pk)
@@ -158,10 +158,10 @@ def test_what_does_not_start_while_its_source_is_dead_stays_with_its_data(
     other.break_next(stopped, "ssh_silent", "SSH did not answer.")
     wrote_off(host, stella)
     other.settle()
-    follow_moves(now=clock.now())
-    follow_moves(now=clock.now())
+    advance_transfers(now=clock.now())
+    advance_transfers(now=clock.now())
     row = again(stopped)
-    assert (row.state, row.host_id, row.is_let_go) == ("failed", other.host.pk, True)
+    assert (row.state, row.host_id, row.is_released_by_host) == ("failed", other.host.pk, True)
     assert Move.objects.get().state == "done"
     assert not InstancePort.objects.filter(host=host.host).exists()
     start_instance(renter=rin, instance_id=stopped.pk)

@@ -16,10 +16,10 @@ from instances.object_sync.disk_syncs import sync_disk
 from instances.volumes.attach import snapshot_disk
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host, HostWriteOff, Incident, Lease
-from storage.clients.s3.client import Checked
+from storage.clients.s3.client import ProbeResult
 from storage.models import Image, Operation, Snapshot, Sync, Volume
-from storage.object_sync.connections import Tried, save_connection
-from storage.object_sync.syncs import Wish, sync_volume
+from storage.object_sync.connections import CheckedConnection, save_connection
+from storage.object_sync.syncs import SyncRequest, sync_volume
 from storage.operations.services import OperationRow, record_operations
 from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound, wallet
@@ -40,7 +40,9 @@ def turn() -> None:
 def test_whatever_is_under_way_ends(rin: User, stella: User, host: FakeHost, hours: Clock, phase: str) -> None:
     """`done` was reported, and nobody had acted on it when the host died."""
     login = Place("https://s3.example.com", "eu-1", "bucket", "berth", "AKIA", "very-secret")
-    bucket = save_connection(owner=rin, name="bucket", tried=Tried(login, Checked(virtual_host=False, can_write=True)))
+    bucket = save_connection(
+        owner=rin, name="bucket", tried=CheckedConnection(login, ProbeResult(virtual_host=False, can_write=True))
+    )
     volume = create_volume(owner=rin, host_id=host.host.pk, name="data", size_gb=20)
     carry_out(host)
     boxes = [order(rin, host, disk=60, name=f"box-{number}") for number in range(4)]
@@ -50,9 +52,9 @@ def test_whatever_is_under_way_ends(rin: User, stella: User, host: FakeHost, hou
     hours.advance(minutes=1)
     host.settle()
     create_volume(owner=rin, host_id=host.host.pk, name="more", size_gb=20)
-    sync_volume(owner=rin, volume_id=volume.pk, connection_id=bucket.pk, wish=Wish("up"))
+    sync_volume(owner=rin, volume_id=volume.pk, connection_id=bucket.pk, wish=SyncRequest("up"))
     start_instance(renter=rin, instance_id=boxes[0].pk)
-    sync_disk(renter=rin, instance_id=boxes[1].pk, connection_id=bucket.pk, wish=Wish("down"))
+    sync_disk(renter=rin, instance_id=boxes[1].pk, connection_id=bucket.pk, wish=SyncRequest("down"))
     snapshot_disk(renter=rin, instance_id=boxes[2].pk)
     save_image_of(renter=rin, instance_id=boxes[2].pk, name="mine")
     restart_instance(renter=rin, instance_id=boxes[3].pk)

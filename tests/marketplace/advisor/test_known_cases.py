@@ -9,20 +9,20 @@ from marketplace.advisor.candidate_plans import DeadlineTooShort, TooLarge, best
 from marketplace.advisor.compute import hours_on, tokens_per_second, total_flops
 from marketplace.advisor.memory import GB, memory_of, transformer_shape
 from marketplace.advisor.recommend import DiskTooLarge, advise
-from marketplace.advisor.workload import PRESETS, Family, Precision, Task, Work
+from marketplace.advisor.workload import PRESETS, Family, Precision, Task, Workload
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.search.language.fields import Condition, Op
 from marketplace.search.language.parser import parse_line, write_line
 
-LLAMA_7B = Work(task=Task.INFER, parameters=6_740_000_000, layers=32, hidden=4096, sequence=4096)
-GPT3 = Work(task=Task.INFER, parameters=175_000_000_000, layers=96, hidden=12_288, sequence=2048)
+LLAMA_7B = Workload(task=Task.INFER, parameters=6_740_000_000, layers=32, hidden=4096, sequence=4096)
+GPT3 = Workload(task=Task.INFER, parameters=175_000_000_000, layers=96, hidden=12_288, sequence=2048)
 
 
-def gigabytes(work: Work) -> float:
+def gigabytes(work: Workload) -> float:
     return memory_of(work).total / GB
 
 
-def smallest_card(work: Work) -> int:
+def smallest_card(work: Workload) -> int:
     """Of one GPU alone."""
     return plans_for(work, counts=[1])[0].card_gb
 
@@ -52,7 +52,7 @@ def test_175b_is_never_on_one_card() -> None:
 
 
 def test_175b_is_trained_on_no_single_host_of_8_times_80_gb() -> None:
-    work = Work(task=Task.TRAIN, parameters=175_000_000_000)
+    work = Workload(task=Task.TRAIN, parameters=175_000_000_000)
     assert gigabytes(work) > 2_800
     with pytest.raises(TooLarge) as refusal:
         plans_for(work, models=[by_slug("h100-sxm")], counts=[1, 2, 4, 8])
@@ -75,7 +75,7 @@ def test_7b_is_adapted_on_24_gb(precision: Precision) -> None:
 def test_qlora_of_7b_fits_12_gb_and_of_65b_48_gb() -> None:
     """As Dettmers et al. report."""
     assert smallest_card(PRESETS["qlora-7b"]) <= 12
-    big = Work(task=Task.LORA, precision=Precision.INT4, parameters=65_000_000_000, layers=80, hidden=8192, sequence=512)
+    big = Workload(task=Task.LORA, precision=Precision.INT4, parameters=65_000_000_000, layers=80, hidden=8192, sequence=512)
     assert smallest_card(big) <= 48
 
 
@@ -101,7 +101,7 @@ def test_stable_diffusion_draws_on_8_gb_and_learns_on_24() -> None:
 
 def test_gpt3_took_its_paper_s_flops() -> None:
     """Brown et al., table D.1: 3.14e23 for 175 B parameters and 300 B tokens."""
-    work = Work(task=Task.TRAIN, parameters=174_600_000_000, items=300_000_000_000, recompute=False)
+    work = Workload(task=Task.TRAIN, parameters=174_600_000_000, items=300_000_000_000, recompute=False)
     assert total_flops(work) == pytest.approx(3.14e23, rel=0.01)
 
 
@@ -190,7 +190,7 @@ def test_a_data_set_beyond_every_disk_is_refused() -> None:
 )
 def test_contradictions_name_their_field(changes: dict[str, object], field: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        advise(replace(Work(), **changes))  # type: ignore[arg-type]
+        advise(replace(Workload(), **changes))  # type: ignore[arg-type]
     assert [error.field for error in refusal.value.errors] == [field]
 
 

@@ -11,7 +11,7 @@ from marketplace.advisor.compute import hours_on, total_flops
 from marketplace.advisor.machine_types import machine_for
 from marketplace.advisor.memory import GB, memory_of
 from marketplace.advisor.recommend import Advice, advise
-from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.advisor.workload import Family, Precision, Task, Workload
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.search.language.parser import parse_line, write_line
 
@@ -26,9 +26,9 @@ LAWFUL = [
 
 
 @st.composite
-def works(draw: st.DrawFn) -> Work:
+def works(draw: st.DrawFn) -> Workload:
     task, family, precision = draw(st.sampled_from(LAWFUL))
-    return Work(
+    return Workload(
         task=task,
         family=family,
         precision=precision,
@@ -46,7 +46,7 @@ def works(draw: st.DrawFn) -> Work:
     )
 
 
-def advised(work: Work) -> Advice | None:
+def advised(work: Workload) -> Advice | None:
     try:
         return advise(work)
     except DomainError:
@@ -55,7 +55,7 @@ def advised(work: Work) -> Advice | None:
 
 @settings(max_examples=150, deadline=None)
 @given(works(), st.sampled_from(["parameters", "batch", "sequence", "pixels"]), st.integers(1, 20))
-def test_a_larger_work_needs_no_less_memory(work: Work, figure: str, factor: int) -> None:
+def test_a_larger_work_needs_no_less_memory(work: Workload, figure: str, factor: int) -> None:
     larger = replace(work, **{figure: getattr(work, figure) * factor})
     for count in COUNTS:
         assert memory_of(larger).per_gpu(count) >= memory_of(work).per_gpu(count) * (1 - 1e-12)
@@ -63,7 +63,7 @@ def test_a_larger_work_needs_no_less_memory(work: Work, figure: str, factor: int
 
 @settings(max_examples=100, deadline=None)
 @given(works(), st.sampled_from(["parameters", "batch", "sequence", "pixels"]), st.integers(2, 10))
-def test_a_larger_work_is_advised_no_less_memory_altogether(work: Work, figure: str, factor: int) -> None:
+def test_a_larger_work_is_advised_no_less_memory_altogether(work: Workload, figure: str, factor: int) -> None:
     small, large = advised(work), advised(replace(work, **{figure: getattr(work, figure) * factor}))
     assume(small is not None and large is not None)
     assert small
@@ -74,7 +74,7 @@ def test_a_larger_work_is_advised_no_less_memory_altogether(work: Work, figure: 
 
 @settings(max_examples=100, deadline=None)
 @given(works(), st.sampled_from(["parameters", "items", "epochs"]), st.integers(1, 10))
-def test_more_work_takes_no_less_time(work: Work, figure: str, factor: int) -> None:
+def test_more_work_takes_no_less_time(work: Workload, figure: str, factor: int) -> None:
     larger = replace(work, **{figure: getattr(work, figure) * factor})
     assert total_flops(larger) >= total_flops(work)
     hours = [hours_on(each, by_slug("a100"), count=1, size_gb=80) for each in (work, larger)]
@@ -84,7 +84,7 @@ def test_more_work_takes_no_less_time(work: Work, figure: str, factor: int) -> N
 
 @settings(max_examples=100, deadline=None)
 @given(works(), st.integers(0, 3))
-def test_more_gpus_hold_less_each_and_end_sooner(work: Work, place: int) -> None:
+def test_more_gpus_hold_less_each_and_end_sooner(work: Workload, place: int) -> None:
     memory, few, many = memory_of(work), COUNTS[place], COUNTS[place + 1]
     assert memory.per_gpu(many) <= memory.per_gpu(few) * (1 + 1e-12)
     assert memory.per_gpu(many) * many >= memory.per_gpu(few) * few * (1 - 1e-12)
@@ -95,7 +95,7 @@ def test_more_gpus_hold_less_each_and_end_sooner(work: Work, place: int) -> None
 
 @settings(max_examples=150, deadline=None)
 @given(works())
-def test_what_is_advised_suffices(work: Work) -> None:
+def test_what_is_advised_suffices(work: Workload) -> None:
     advice = advised(work)
     assume(advice is not None)
     assert advice
@@ -110,7 +110,7 @@ def test_what_is_advised_suffices(work: Work) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(works(), st.integers(2, 10))
-def test_more_data_asks_for_no_smaller_or_slower_disk(work: Work, factor: int) -> None:
+def test_more_data_asks_for_no_smaller_or_slower_disk(work: Workload, factor: int) -> None:
     larger = replace(work, dataset_gb=work.dataset_gb * factor)
     small, large = (machine_for(each, gpu_count=1, card_gb=24, hours=10.0) for each in (work, larger))
     assert large.disk_gb >= small.disk_gb
@@ -120,7 +120,7 @@ def test_more_data_asks_for_no_smaller_or_slower_disk(work: Work, factor: int) -
 
 @settings(max_examples=60, deadline=None)
 @given(works(), st.floats(0.01, 1000), st.floats(1, 100))
-def test_a_later_deadline_is_never_harder(work: Work, hours: float, factor: float) -> None:
+def test_a_later_deadline_is_never_harder(work: Workload, hours: float, factor: float) -> None:
     assume(work.items)
     tight, loose = replace(work, deadline_hours=hours), replace(work, deadline_hours=hours * factor)
     try:
@@ -132,7 +132,7 @@ def test_a_later_deadline_is_never_harder(work: Work, hours: float, factor: floa
 
 @settings(max_examples=60, deadline=None)
 @given(works())
-def test_a_refusal_is_true(work: Work) -> None:
+def test_a_refusal_is_true(work: Workload) -> None:
     """Too large means that the largest card is too small even in the largest number."""
     try:
         plans_for(work)

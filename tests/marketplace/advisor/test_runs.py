@@ -7,9 +7,9 @@ import pytest
 from accounts.models import User
 from marketplace.advisor.recommend import advise
 from marketplace.advisor.selectors import plans_on_market, runs_for
-from marketplace.advisor.workload import PRESETS, Work
+from marketplace.advisor.workload import PRESETS, Workload
 from marketplace.models import Offer
-from marketplace.search.index.snapshot import forget
+from marketplace.search.index.snapshot import reset_snapshot
 from tests.marketplace.shapes import enrolled, gpu
 
 WORK = replace(PRESETS["qlora-7b"], items=20_000_000)
@@ -17,7 +17,7 @@ WORK = replace(PRESETS["qlora-7b"], items=20_000_000)
 
 @pytest.fixture(autouse=True)
 def no_old_columns() -> None:
-    forget()
+    reset_snapshot()
 
 
 @pytest.fixture
@@ -62,5 +62,5 @@ def test_each_plan_has_its_market(market: None) -> None:
 
 @pytest.mark.django_db
 def test_an_empty_market_finds_nothing() -> None:
-    found = runs_for(advise(Work()), limit=8)
+    found = runs_for(advise(Workload()), limit=8)
     assert (found.total, found.runs) == (0, ())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel, by_slug, nominal_vram_gb, recognise
+from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel, by_slug, nominal_vram_gb, recognise_model
 
 DRIVER_NAMES = {
     "titan-xp": ["TITAN Xp", "NVIDIA TITAN Xp", "TITAN Xp COLLECTORS EDITION", "NVIDIA TITAN Xp COLLECTORS EDITION"],
@@ -113,19 +113,19 @@ OTHERS = [
 
 @pytest.mark.parametrize(("slug", "name"), [(slug, name) for slug, names in DRIVER_NAMES.items() for name in names])
 def test_driver_names_are_recognised(slug: str, name: str) -> None:
-    assert recognise(name).slug == slug
+    assert recognise_model(name).slug == slug
 
 
 @pytest.mark.parametrize("model", [model for model in MODELS if model.vendor == "NVIDIA"], ids=lambda model: model.slug)
 def test_every_model_is_recognised_by_its_own_name(model: GpuModel) -> None:
-    assert recognise(model.name) is model
-    assert recognise(f"NVIDIA {model.name}") is model
-    assert recognise(f"NVIDIA GeForce {model.name}") is model
+    assert recognise_model(model.name) is model
+    assert recognise_model(f"NVIDIA {model.name}") is model
+    assert recognise_model(f"NVIDIA GeForce {model.name}") is model
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_devices_get_a_slug_of_their_own(name: str) -> None:
-    model = recognise(name)
+    model = recognise_model(name)
     assert not model.known
     assert model.slug not in {known.slug for known in MODELS}
     assert 0 < len(model.slug) <= 60
@@ -212,7 +212,7 @@ def test_other_vendors_are_known_with_their_limits() -> None:
     assert others == {"mlu-200": ("Cambricon", False), "ascend-910": ("Huawei", True)}
     assert "INT8" in str(by_slug("mlu-200").note)
     assert "MindSpore" in str(by_slug("ascend-910").note)
-    assert not recognise("Ascend 910").known  # today's probe is NVIDIA's
+    assert not recognise_model("Ascend 910").known  # today's probe is NVIDIA's
 
 
 @pytest.mark.parametrize(

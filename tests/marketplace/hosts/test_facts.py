@@ -12,7 +12,7 @@ from accounts.models import User
 from common.db.transactions import use_case
 from common.errors import InvalidInput, NotFound
 from marketplace.errors import GpuTaken, SimulationRefused
-from marketplace.hosts.hosts import HostShape, record_facts
+from marketplace.hosts.hosts import ReportedHost, record_facts
 from marketplace.hosts.offers import check_offers
 from marketplace.leasing.lease import release_leases
 from marketplace.models import Gpu, Incident, Lease, Offer
@@ -21,7 +21,7 @@ from tests.marketplace.shapes import enrolled, gpu, leased, offer_of, shape
 CARDS = [gpu(index=0), gpu(index=1)]
 
 
-def _with(found: HostShape, **changes: object) -> HostShape:
+def _with(found: ReportedHost, **changes: object) -> ReportedHost:
     return dataclasses.replace(found, **changes)  # type: ignore[arg-type]  # any field of the shape
 
 

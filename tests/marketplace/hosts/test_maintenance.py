@@ -13,7 +13,13 @@ from common import clock
 from common.errors import InvalidInput, NotFound, UnlawfulMove
 from marketplace.constants import MAINTENANCE_MOST, MAINTENANCE_SPAN
 from marketplace.errors import OfferClosed
-from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance, mark_told, too_many, turn_maintenance
+from marketplace.hosts.maintenance import (
+    advance_maintenance,
+    announce_maintenance,
+    cancel_maintenance,
+    mark_renters_notified,
+    too_many,
+)
 from marketplace.hosts.offers import check_offers, set_draining
 from marketplace.models import Host, HostEvent, Maintenance, Offer
 from tests.billing.money import START, at
@@ -42,7 +48,7 @@ def refusal(host: Host, begin: datetime, hours: float = 4) -> tuple[str, str]:
 
 
 def turn() -> int:
-    return turn_maintenance(now=clock.now())
+    return advance_maintenance(now=clock.now())
 
 
 def is_open(host: Host) -> bool:
@@ -180,10 +186,10 @@ def test_what_is_over_cannot_be_called_off(host: Host, now: time_machine.Travell
 
 def test_renters_are_told_once_of_it_and_once_of_its_end(host: Host) -> None:
     window = announce(host, at(days=2))
-    assert mark_told(maintenance_id=window.pk)
-    assert not mark_told(maintenance_id=window.pk)
+    assert mark_renters_notified(maintenance_id=window.pk)
+    assert not mark_renters_notified(maintenance_id=window.pk)
     cancel_maintenance(actor_id=host.owner_id, host_id=host.pk, maintenance_id=window.pk)
-    assert mark_told(maintenance_id=window.pk)
+    assert mark_renters_notified(maintenance_id=window.pk)
     unheard = announce(host, at(days=3))
     cancel_maintenance(actor_id=host.owner_id, host_id=host.pk, maintenance_id=unheard.pk)
-    assert not mark_told(maintenance_id=unheard.pk)
+    assert not mark_renters_notified(maintenance_id=unheard.pk)

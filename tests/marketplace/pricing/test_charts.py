@@ -6,13 +6,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketplace.pricing.svg_charts import Axis, across, line_of, round_values, steps_of, up
+from marketplace.pricing.svg_charts import Axis, across, height_of, line_of, round_values, steps_of
 
 
 def test_corners_of_the_box() -> None:
     x, y = Axis(0, 10), Axis(0, 4)
     assert line_of(x, y, [(0, 0), (10, 4), (5, 1)]) == "0,1000 1000,0 500,750"
-    assert (across(x, 5), up(y, 0), up(y, 4)) == ("50.00%", "88.00%", "0.00%")
+    assert (across(x, 5), height_of(y, 0), height_of(y, 4)) == ("50.00%", "88.00%", "0.00%")
 
 
 def test_steps_hold_until_the_next() -> None:

@@ -18,7 +18,7 @@ from marketplace.constants import BREAKER_DAY, BREAKER_HOSTS, BREAKER_LASTS, BRE
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.hosts.hosts import record_report
 from marketplace.models import Host, Incident, Offer, ReliabilityEvent
-from marketplace.reliability.silence_selectors import OwnerHosts, breaker_open, silence_of
+from marketplace.reliability.silence_selectors import OwnerHosts, circuit_breaker_open, silence_of
 from tests.marketplace.shapes import enrolled
 
 Fleet = Callable[[int], list[Host]]
@@ -58,7 +58,7 @@ def test_few_are_marked_many_are_not(fleet: Fleet, size: int, late: int, marked:
     hosts = fleet(size)
     _last_seen(hosts, now)
     _last_seen(hosts[:late], now - HOST_SILENT_AFTER - timedelta(seconds=1))
-    assert breaker_open(now) is (marked == 0)
+    assert circuit_breaker_open(now) is (marked == 0)
     assert mark_silent_hosts(now=now) == marked
     assert _states().get("silent", 0) == marked
     assert Incident.objects.filter(kind="mass_silence", closed_at=None).count() == (marked == 0)
@@ -76,7 +76,7 @@ def test_one_owner_cannot_open_it_with_any_number_of_hosts(fleet: Fleet, hana: U
     mine = _known_since_long([enrolled(hana, 1, name=f"mine-{n}") for n in range(8)])
     _last_seen(others, now)
     _last_seen(mine, _late(now))
-    assert not breaker_open(now)
+    assert not circuit_breaker_open(now)
     assert mark_silent_hosts(now=now) == 8
     assert ReliabilityEvent.objects.filter(kind="outage", ends_at=None).count() == 8
     assert not Incident.objects.exists()
@@ -88,9 +88,9 @@ def test_names_without_verified_hosts_do_not_weigh_beside_those_with_some(fleet:
     Host.objects.filter(pk__in=[host.pk for host in hosts[:3]]).update(verification="verified")
     _last_seen(hosts[:3], now)
     _last_seen(hosts[3:], _late(now))
-    assert not breaker_open(now)
+    assert not circuit_breaker_open(now)
     _last_seen(hosts[:3], _late(now))
-    assert breaker_open(now)
+    assert circuit_breaker_open(now)
 
 
 @pytest.mark.parametrize("kind", ["simulated", "never reported", "revoked"])
@@ -100,7 +100,7 @@ def test_hosts_that_say_nothing_about_the_market_do_not_count(fleet: Fleet, kind
     odd = Host.objects.filter(pk__in=[host.pk for host in hosts[:8]])
     _last_seen(hosts[8:], now)
     _last_seen(hosts[:8], _late(now))
-    assert breaker_open(now)
+    assert circuit_breaker_open(now)
     match kind:
         case "simulated":
             odd.update(simulated=True)
@@ -109,16 +109,16 @@ def test_hosts_that_say_nothing_about_the_market_do_not_count(fleet: Fleet, kind
             odd.update(enrolled_at=_late(now))
         case _:
             odd.update(state="silent", agent_revoked_at=now)
-    assert not breaker_open(now)
+    assert not circuit_breaker_open(now)
 
 
 def test_a_single_owners_market_is_protected_when_everything_is_gone(hana: User) -> None:
     now = clock.now()
     hosts = _known_since_long([enrolled(hana, 1, name=f"mine-{n}") for n in range(4)])
     _last_seen(hosts, _late(now))
-    assert breaker_open(now)
+    assert circuit_breaker_open(now)
     _last_seen(hosts[:1], now)
-    assert not breaker_open(now)
+    assert not circuit_breaker_open(now)
 
 
 rows_of_owners = st.lists(
@@ -169,7 +169,7 @@ def test_fault_027_a_dead_network_trips_the_breaker_although_hosts_fall_silent_o
     for second in range(0, 1200, 2):
         mark_silent_hosts(now=start + timedelta(seconds=second))
     assert _states()["silent"] <= 6
-    assert breaker_open(start + timedelta(seconds=1200))
+    assert circuit_breaker_open(start + timedelta(seconds=1200))
     assert Incident.objects.filter(kind="mass_silence", closed_at=None).count() == 1
     back = start + timedelta(seconds=1201)
     for host in hosts:
@@ -211,10 +211,10 @@ def test_three_of_nine_switched_off_together_are_gone_after_its_time(fleet: Flee
     _last_seen(hosts, start)
     minutes = round(BREAKER_LASTS.total_seconds() / 60)
     now = keep_reporting(hosts[3:], start, minutes)
-    assert breaker_open(now)
+    assert circuit_breaker_open(now)
     assert _states() == {"online": 9}
     now = keep_reporting(hosts[3:], now, 3)
-    assert not breaker_open(now)
+    assert not circuit_breaker_open(now)
     assert _states() == {"online": 6, "silent": 3}
     incident = Incident.objects.get(kind="mass_silence")
     assert incident.closed_by == "time limit"
@@ -247,14 +247,14 @@ def test_it_may_open_again_a_day_later(fleet: Fleet) -> None:
     now = keep_reporting(hosts[3:], start, round(BREAKER_LASTS.total_seconds() / 60) + 3)
     now = keep_reporting(hosts, now + BREAKER_DAY, 1)
     now = keep_reporting(hosts[3:], now, 3)
-    assert breaker_open(now)
+    assert circuit_breaker_open(now)
 
 
 def test_staff_end_it_and_the_record_names_them(fleet: Fleet, stella: User) -> None:
     start = clock.now()
     hosts = fleet(9)
     now = keep_reporting(hosts[3:], start, 3)
-    assert breaker_open(now)
+    assert circuit_breaker_open(now)
     incident = Incident.objects.get(kind="mass_silence")
     panel = Client()
     panel.force_login(stella)
@@ -264,7 +264,7 @@ def test_staff_end_it_and_the_record_names_them(fleet: Fleet, stella: User) -> N
     assert reply.status_code == 302
     incident.refresh_from_db()
     assert (incident.closed_at, incident.closed_by) == (now, stella.email)
-    assert not breaker_open(now)
+    assert not circuit_breaker_open(now)
     now = keep_reporting(hosts[3:], now, 3)
     assert _states() == {"online": 6, "silent": 3}
     assert Incident.objects.filter(kind="mass_silence").count() == 1
@@ -277,4 +277,4 @@ def test_frozen_and_retired_hosts_are_not_marked(fleet: Fleet) -> None:
     Host.objects.filter(pk=hosts[0].pk).update(state="frozen")
     Host.objects.filter(pk=hosts[1].pk).update(state="retired")
     assert mark_silent_hosts(now=now) == 0
-    assert not breaker_open(now)
+    assert not circuit_breaker_open(now)

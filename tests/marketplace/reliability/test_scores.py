@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from marketplace.reliability import scoring as formula
-from marketplace.reliability.scoring import History, Notice, merged, overlap, reckon, window_end
+from marketplace.reliability.scoring import AnnouncedMaintenance, History, compute_reliability, merged, overlap, window_end
 
 UNTIL = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = UNTIL - timedelta(days=400)
@@ -23,11 +23,13 @@ def before(**span: float) -> datetime:
 
 
 def score(**changes: object) -> int | None:
-    return reckon(History(**{"enrolled_at": LONG_AGO, **changes}), UNTIL).score_ppm  # type: ignore[arg-type]
+    return compute_reliability(History(**{"enrolled_at": LONG_AGO, **changes}), UNTIL).score_ppm  # type: ignore[arg-type]
 
 
-def notice(start: datetime, end: datetime, ahead: timedelta = DAY, cancelled_at: datetime | None = None) -> Notice:
-    return Notice(start - ahead, start, end, cancelled_at)
+def notice(
+    start: datetime, end: datetime, ahead: timedelta = DAY, cancelled_at: datetime | None = None
+) -> AnnouncedMaintenance:
+    return AnnouncedMaintenance(start - ahead, start, end, cancelled_at)
 
 
 def test_the_window_ends_at_the_last_full_five_minutes() -> None:
@@ -61,18 +63,20 @@ def test_failed_starts_and_broken_runs_weigh_against_good_starts() -> None:
     assert score(starts=90, failed_starts=[before(days=1)]) == 100 * 1_000_000 // 101 // 100 * 100
     assert score(starts=90, host_faults=[before(days=1)]) == 100 * 1_000_000 // 103 // 100 * 100
     moments = [before(days=30), before(days=30, microseconds=1), UNTIL, UNTIL - timedelta(microseconds=1)]
-    assert reckon(History(LONG_AGO, failed_starts=moments, host_faults=moments), UNTIL).failed_starts == 2
-    assert reckon(History(LONG_AGO, failed_starts=moments, host_faults=moments), UNTIL).host_faults == 2
+    assert compute_reliability(History(LONG_AGO, failed_starts=moments, host_faults=moments), UNTIL).failed_starts == 2
+    assert compute_reliability(History(LONG_AGO, failed_starts=moments, host_faults=moments), UNTIL).host_faults == 2
 
 
 def test_announced_maintenance_is_left_out_exactly_for_the_overlap() -> None:
     start, end = before(days=10), before(days=10) + 12 * HOUR
     outage = (start - HOUR, end + 2 * HOUR)
-    found = reckon(History(LONG_AGO, outages=[outage], maintenance=[notice(start, end)]), UNTIL)
+    found = compute_reliability(History(LONG_AGO, outages=[outage], maintenance=[notice(start, end)]), UNTIL)
     assert (found.excluded, found.outage, found.observed) == (12 * HOUR, 3 * HOUR, 30 * DAY - 12 * HOUR)
     assert found.score_ppm == (found.observed - 3 * HOUR) * 1_000_000 // found.observed // 100 * 100
     moments = [start - timedelta(microseconds=1), start, end - timedelta(microseconds=1), end]
-    found = reckon(History(LONG_AGO, failed_starts=moments, host_faults=moments, maintenance=[notice(start, end)]), UNTIL)
+    found = compute_reliability(
+        History(LONG_AGO, failed_starts=moments, host_faults=moments, maintenance=[notice(start, end)]), UNTIL
+    )
     assert (found.failed_starts, found.host_faults) == (2, 2)
 
 
@@ -83,7 +87,9 @@ def test_announced_too_late_or_called_off_it_excuses_nothing_and_ended_early_onl
     assert score(outages=outage, maintenance=[notice(start, end)]) == 1_000_000
     assert score(outages=outage, maintenance=[notice(start, end, DAY - timedelta(microseconds=1))]) == plain
     assert score(outages=outage, maintenance=[notice(start, end, cancelled_at=start)]) == plain
-    early = reckon(History(LONG_AGO, outages=outage, maintenance=[notice(start, end, cancelled_at=start + HOUR)]), UNTIL)
+    early = compute_reliability(
+        History(LONG_AGO, outages=outage, maintenance=[notice(start, end, cancelled_at=start + HOUR)]), UNTIL
+    )
     assert (early.excluded, early.outage) == (HOUR, 11 * HOUR)
 
 
@@ -103,7 +109,7 @@ def test_against_an_oracle_that_counts_minutes(seed: int) -> None:
     windows = [(*_span(rng, width, 800), rng.choice([1440, 1439])) for _ in range(rng.randrange(4))]
     failed, faults = ([-rng.randrange(0, width) for _ in range(rng.randrange(5))] for _ in range(2))
     starts = rng.randrange(0, 50)
-    found = reckon(
+    found = compute_reliability(
         History(
             _at(enrolled),
             starts,
@@ -160,7 +166,7 @@ def test_the_guide_names_every_constant_as_it_is() -> None:
 def test_the_guides_example_is_what_the_formula_gives() -> None:
     """The example's own figures, read from its table."""
     text = GUIDE.read_text(encoding="utf-8")
-    found = reckon(
+    found = compute_reliability(
         History(
             enrolled_at=datetime(2025, 1, 15, tzinfo=UTC),
             starts=40,
@@ -171,7 +177,7 @@ def test_the_guides_example_is_what_the_formula_gives() -> None:
             failed_starts=[datetime(2025, 5, 12, 9, 0, tzinfo=UTC)],
             host_faults=[datetime(2025, 5, 22, 18, 0, tzinfo=UTC)],
             maintenance=[
-                Notice(
+                AnnouncedMaintenance(
                     datetime(2025, 5, 8, 20, 0, tzinfo=UTC),
                     datetime(2025, 5, 10, 2, 0, tzinfo=UTC),
                     datetime(2025, 5, 10, 7, 0, tzinfo=UTC),

@@ -12,11 +12,11 @@ from common import clock
 from common.errors import NotFound, UnlawfulMove
 from marketplace.constants import VERIFIED_FOR
 from marketplace.errors import OfferClosed
-from marketplace.hosts.hosts import HostShape, record_facts
+from marketplace.hosts.hosts import ReportedHost, record_facts
 from marketplace.leasing.availability import compare_offers
 from marketplace.models import Host, HostEvent, Lease
 from marketplace.reliability.verification import refuse_verification, restore_verification
-from marketplace.self_tests.services import attend_self_tests
+from marketplace.self_tests.services import run_self_test_sweep
 from marketplace.spot_market.services import view_spot_market
 from marketplace.states import Verification
 from tests.marketplace.answers import but, good_rows, put_to_test
@@ -27,12 +27,12 @@ V = Verification
 
 
 @pytest.fixture
-def facts() -> HostShape:
+def facts() -> ReportedHost:
     return shape([gpu(index=n) for n in range(2)])
 
 
 @pytest.fixture
-def host(hana: User, facts: HostShape) -> Host:
+def host(hana: User, facts: ReportedHost) -> Host:
     return enrolled(hana, list(facts.gpus))
 
 
@@ -79,7 +79,7 @@ def test_a_second_pass_is_no_new_event(host: Host) -> None:
 
 
 @pytest.mark.parametrize("change", ["driver", "more", "less", "other"])
-def test_other_hardware_takes_it_away_and_the_same_brings_it_back(host: Host, facts: HostShape, change: str) -> None:
+def test_other_hardware_takes_it_away_and_the_same_brings_it_back(host: Host, facts: ReportedHost, change: str) -> None:
     put_to_test(host)
     changed: dict[str, Any] = {
         "driver": replace(facts, driver="560.35"),
@@ -94,7 +94,7 @@ def test_other_hardware_takes_it_away_and_the_same_brings_it_back(host: Host, fa
     assert standing(host) == V.VERIFIED, "it is the hardware that was tested"
 
 
-def test_fault_054_another_driver_closes_the_host_until_it_is_tested(host: Host, facts: HostShape) -> None:
+def test_fault_054_another_driver_closes_the_host_until_it_is_tested(host: Host, facts: ReportedHost) -> None:
     """Whoever rents there goes on; nobody begins on a driver that was not tried, verified or not."""
     put_to_test(host)
     running = leased(offer_of(host))
@@ -119,19 +119,19 @@ def test_fault_054_another_driver_closes_the_host_until_it_is_tested(host: Host,
     leased(offer_of(host))
 
 
-def test_fault_054_the_driver_that_was_tested_opens_it_again(host: Host, facts: HostShape) -> None:
+def test_fault_054_the_driver_that_was_tested_opens_it_again(host: Host, facts: ReportedHost) -> None:
     put_to_test(host)
     record_facts(host_id=host.pk, shape=replace(facts, driver="560.35"))
     record_facts(host_id=host.pk, shape=facts)
     assert (standing(host), offer_of(host).gpu_free) == (V.VERIFIED, 2)
 
 
-def test_fault_054_nothing_changes_for_a_host_that_was_never_tested(host: Host, facts: HostShape) -> None:
+def test_fault_054_nothing_changes_for_a_host_that_was_never_tested(host: Host, facts: ReportedHost) -> None:
     record_facts(host_id=host.pk, shape=replace(facts, driver="560.35"))
     assert (standing(host), offer_of(host).gpu_free) == (V.UNVERIFIED, 2)
 
 
-def test_facts_that_always_change_do_not(host: Host, facts: HostShape) -> None:
+def test_facts_that_always_change_do_not(host: Host, facts: ReportedHost) -> None:
     put_to_test(host)
     record_facts(host_id=host.pk, shape=replace(facts, disk_free_gb=3, images=["x"], kernel="6.9", warnings=["w"]))
     assert standing(host) == V.VERIFIED
@@ -140,9 +140,9 @@ def test_facts_that_always_change_do_not(host: Host, facts: HostShape) -> None:
 def test_age_takes_it_away(host: Host) -> None:
     put_to_test(host)
     now = clock.now()
-    attend_self_tests(now=now + VERIFIED_FOR - timedelta(minutes=1))
+    run_self_test_sweep(now=now + VERIFIED_FOR - timedelta(minutes=1))
     assert standing(host) == V.VERIFIED
-    attend_self_tests(now=now + VERIFIED_FOR + timedelta(minutes=1))
+    run_self_test_sweep(now=now + VERIFIED_FOR + timedelta(minutes=1))
     assert standing(host) == V.LAPSED
     assert last_event(host) == ("lapsed", "The last self-test is too old.")
 
@@ -151,7 +151,7 @@ def test_a_newer_pass_keeps_it(host: Host) -> None:
     now = clock.now()
     put_to_test(host, at=now - timedelta(days=29))
     put_to_test(host, at=now)
-    attend_self_tests(now=now + timedelta(days=20))
+    run_self_test_sweep(now=now + timedelta(days=20))
     assert standing(host) == V.VERIFIED
 
 
@@ -190,7 +190,7 @@ def test_a_simulated_host_says_so_in_its_event(hana: User) -> None:
     assert last_event(made_up) == ("verified", "The simulated self-test passed.")
 
 
-def test_a_gpu_that_is_lost_for_good_takes_it_away(host: Host, facts: HostShape) -> None:
+def test_a_gpu_that_is_lost_for_good_takes_it_away(host: Host, facts: ReportedHost) -> None:
     put_to_test(host)
     record_facts(host_id=host.pk, shape=replace(facts, gpus=facts.gpus[:1]))
     assert standing(host) == V.LAPSED

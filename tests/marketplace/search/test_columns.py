@@ -20,7 +20,7 @@ from marketplace.models import Host, Offer
 from marketplace.search.index import column_store as store_of_offers
 from marketplace.search.index import snapshot, sort_orders
 from marketplace.search.index.binary_layout import TERMS_SOLD
-from marketplace.search.index.column_store import Store
+from marketplace.search.index.column_store import ColumnStore
 from marketplace.search.language.fields import SORTS, OfferQuery
 from marketplace.search.selectors import offer_page_json, search_facets, search_offers
 from tests.marketplace.search.seeded import EMPTY_OFFERS, offer_columns, seed_market
@@ -40,7 +40,7 @@ def open_now() -> list[UUID]:
     return list(Offer.objects.filter(gpu_free__gt=0).order_by("price_micros", "pk").values_list("pk", flat=True))
 
 
-def rows_of(store: Store) -> dict[bytes, tuple[Any, ...]]:
+def rows_of(store: ColumnStore) -> dict[bytes, tuple[Any, ...]]:
     """Everything that the store says of its open offers, whatever slots and codes it uses."""
     words = {name: store.words[name].texts for name in ("gpu", "region", "runtime", "disk", "series", "architecture")}
     rows = {}
@@ -57,13 +57,13 @@ def rows_of(store: Store) -> dict[bytes, tuple[Any, ...]]:
 
 def is_a_fresh_load() -> None:
     """What has been kept up to date equals what is read anew: rows, every order, and the programs' pages."""
-    with snapshot.searching() as store:
+    with snapshot.open_snapshot() as store:
         kept = rows_of(store)
     queries = [replace(MODES[place % len(MODES)], sort=sort, limit=200) for place, sort in enumerate(SORT_NAMES)]
     answers = [offer_page_json(query) for query in queries]
     facets = search_facets(OfferQuery())
-    snapshot.forget()
-    with snapshot.searching() as store:
+    snapshot.reset_snapshot()
+    with snapshot.open_snapshot() as store:
         assert kept == rows_of(store)
     assert answers == [offer_page_json(query) for query in queries]
     assert facets == search_facets(OfferQuery())
@@ -215,7 +215,7 @@ def test_its_age_counts_from_before_the_look(hana: User, settings: Any, monkeypa
     monkeypatch.setattr("marketplace.search.index.snapshot.time.monotonic", lambda: passed[0])
     monkeypatch.setattr(snapshot, "_rows", slowly)
     settings.MARKET_MAX_AGE_MS = 5_000
-    snapshot.forget()
+    snapshot.reset_snapshot()
     assert found()
     Offer.objects.update(version=8)
     passed[0] += 6
@@ -247,7 +247,7 @@ def test_changed_offers_that_nobody_was_shown_are_not_read(hana: User) -> None:
     offer_page_json(first)
     Offer.objects.update(driver="changed", version=7)
     offer_page_json(first)
-    with snapshot.searching() as store:
+    with snapshot.open_snapshot() as store:
         assert len(store.bodies) == 1
 
 
@@ -257,7 +257,7 @@ def test_many_changes_are_read_as_they_are_shown(hana: User, settings: Any, monk
     seed_market(random.Random(1), hana, 60)
     offer_page_json(OfferQuery(limit=200))
     Offer.objects.update(gpu_free=F("gpu_total"), driver="changed", version=7)
-    with snapshot.searching() as store:
+    with snapshot.open_snapshot() as store:
         assert not store.news
     page, _, _, total = offer_page_json(OfferQuery(limit=200))
     assert page.count(b'"driver":"changed"') == total
@@ -290,7 +290,7 @@ def test_rows_stamped_by_the_server_that_a_dump_came_from(hana: User) -> None:
     assert found() == open_now()
     last = snapshot._COPY._last
     assert last is not None
-    assert snapshot._look(last.since, last.running).changed is False
+    assert snapshot._query_changes(last.since, last.running).changed is False
     Offer.objects.filter(pk=ids[0]).update(gpu_free=1, gpu_total=1, price_micros=7)
     assert found() == open_now()
 
@@ -299,7 +299,7 @@ def test_a_failure_half_way_makes_it_start_anew(hana: User, monkeypatch: pytest.
     seed_market(random.Random(1), hana, 30)
     before = found()
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(Store, "slim", lambda self: 1 / 0)
+        patch.setattr(ColumnStore, "slim", lambda self: 1 / 0)
         found()
     assert found() == before
 
@@ -317,13 +317,13 @@ def test_searches_that_wait_for_one_in_vain_do_not_wait_anew(hana: User, monkeyp
 
     def search() -> str:
         try:
-            with snapshot.searching():
+            with snapshot.open_snapshot():
                 return "found"
         except OperationalError as error:
             return str(error)
 
-    snapshot.forget()
-    monkeypatch.setattr(snapshot, "_look", refuse)
+    snapshot.reset_snapshot()
+    monkeypatch.setattr(snapshot, "_query_changes", refuse)
     with ThreadPoolExecutor(4) as threads:
         first = threads.submit(search)
         assert holding.wait(20)
@@ -344,7 +344,7 @@ def test_slots_of_closed_offers_are_given_up_when_they_are_many(hana: User, monk
     found()
     Offer.objects.filter(pk__in=ids[:60]).update(gpu_free=0)
     assert found() == open_now()
-    with snapshot.searching() as store:
+    with snapshot.open_snapshot() as store:
         assert store.size == 30
     is_a_fresh_load()
     Offer.objects.filter(pk__in=ids[:60]).update(gpu_free=1)

@@ -9,7 +9,7 @@ from marketplace.pricing.offer_requirements import NO_IMAGE, ImageNeeds
 from marketplace.search.index.facets import FacetChoice
 from marketplace.search.language.fields import Condition, Op
 from marketplace.web.search.filter_panel import SECTIONS, THRESHOLDS, Filled, Panel, fill_panel
-from marketplace.web.search.language.query_string import NAMES, read_params
+from marketplace.web.search.language.query_string import NAMES, parse_params
 
 
 def _fields(panel: Panel) -> dict[str, Filled]:
@@ -32,7 +32,7 @@ def test_every_preset_reads_back_as_itself(condition: Condition) -> None:
     [field] = [each for each in _fields(panel).values() if each.in_use]
     [choice] = [each for each in field.choices if each.chosen]
     assert choice.count == 3
-    read = read_params(QueryDict(f"{field.name}={choice.value}"), image_needs=_no_image)
+    read = parse_params(QueryDict(f"{field.name}={choice.value}"), image_needs=_no_image)
     assert read.conditions == (condition,)
 
 

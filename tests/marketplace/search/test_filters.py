@@ -19,7 +19,7 @@ from marketplace.hosts.offer_resources import offer_resource
 from marketplace.models import Offer
 from marketplace.search.index.facets import FacetChoice
 from marketplace.search.language.fields import TERMS, Condition, OfferQuery, Op
-from marketplace.search.selectors import offer_page_json, offers_like, search_facets, search_offers, what_removed
+from marketplace.search.selectors import offer_page_json, offers_like, removed_by, search_facets, search_offers
 from tests.marketplace.search.oracle import Oracle, prices
 from tests.marketplace.search.seeded import any_condition, any_query, seed_market
 
@@ -53,7 +53,7 @@ def check(query: OfferQuery, moment: datetime) -> int:
     assert found.total == len(wanted)
     counted = {name: {choice.value: _counted(choice) for choice in row} for name, row in found.choices.items()}
     assert counted == truth.facets()
-    assert [(each.what, each.left_without) for each in what_removed(query)] == truth.removed()
+    assert [(each.what, each.left_without) for each in removed_by(query)] == truth.removed()
     return len(wanted)
 
 

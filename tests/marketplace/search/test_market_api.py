@@ -15,9 +15,9 @@ from accounts.web.throttling import request_counter
 from common.ids import public_id
 from marketplace.constants import PAGE_SIZE_MAX
 from marketplace.models import Host, Offer
-from marketplace.search.index.snapshot import forget
+from marketplace.search.index.snapshot import reset_snapshot
 from marketplace.search.language.fields import TERMS, OfferQuery
-from marketplace.search.language.options import WISHES
+from marketplace.search.language.options import OPTIONS
 from marketplace.search.language.parser import write_line
 from marketplace.web.search.language.query_string import write_params
 from storage.images.register import register_image
@@ -31,9 +31,9 @@ JSON = "application/json"
 def fresh() -> Iterator[None]:
     cache.clear()
     request_counter.cache_clear()
-    forget()
+    reset_snapshot()
     yield
-    forget()
+    reset_snapshot()
 
 
 def _ask(client: Client, path: str, address: str = "", **headers: str) -> Any:
@@ -311,7 +311,7 @@ def test_unknown_offers(client: Client, key: str) -> None:
 def test_the_grammar_is_told(client: Client) -> None:
     told = _get(client, "search-terms")
     assert [row["name"] for row in told["terms"]] == list(TERMS)
-    assert [row["name"] for row in told["wishes"]] == list(WISHES)
+    assert [row["name"] for row in told["wishes"]] == list(OPTIONS)
     assert _ask(client, "offers", urlencode({"q": told["example"]})).status_code == 200
     for row in told["terms"]:
         assert {"name", "kind", "unit", "ops", "parameters", "units", "choices", "about"} == set(row)

@@ -12,16 +12,16 @@ from django.test import Client
 from accounts.web.throttling import request_counter
 from common import clock
 from marketplace.models import Offer
-from marketplace.search.index.snapshot import forget
+from marketplace.search.index.snapshot import reset_snapshot
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     cache.clear()
     request_counter.cache_clear()
-    forget()
+    reset_snapshot()
     yield
-    forget()
+    reset_snapshot()
 
 
 def _ask(client: Client, path: str, **headers: str) -> Any:

@@ -13,7 +13,7 @@ from accounts.models import User
 from common.errors import InvalidInput
 from marketplace.models import Offer
 from marketplace.search.index import pagination, sort_orders
-from marketplace.search.index.sort_orders import Order
+from marketplace.search.index.sort_orders import SortOrder
 from marketplace.search.language.fields import SORTS, Condition, OfferQuery, Op
 from marketplace.search.selectors import offer_page_json, search_offers
 from tests.marketplace.search.seeded import seed_market
@@ -108,7 +108,7 @@ def test_a_repaired_order_is_the_sorted_one(rounds: Any, growth: list[int], shar
     def ranks() -> Any:
         return np.argsort(np.argsort(ids[:size])).astype(np.int32)
 
-    order = Order({"key": keys}, frozenset(), lambda rows, slots: rows["key"][slots])
+    order = SortOrder({"key": keys}, frozenset(), lambda rows, slots: rows["key"][slots])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sort_orders, "REBUILD_LEAST", 0)
         patch.setattr(sort_orders, "REBUILD_SHARE", share)

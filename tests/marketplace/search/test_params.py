@@ -16,7 +16,7 @@ from marketplace.pricing.offer_requirements import ImageNeeds
 from marketplace.search.language.fields import PARAMETERS, SUFFIX, TERMS, Condition, OfferQuery, Op
 from marketplace.search.language.options import CONDITIONS_MAX, LIST_MAX, in_order
 from marketplace.search.language.parser import LINE_MAX, parse_line, write_line
-from marketplace.web.search.language.query_string import COMPARED, NAMES, VALUES_MAX, read_params, write_params
+from marketplace.web.search.language.query_string import COMPARED, NAMES, VALUES_MAX, parse_params, write_params
 from tests.marketplace.search.searches import conditions, searches
 
 NEEDS = ImageNeeds(cuda=1_201)
@@ -29,7 +29,7 @@ def needs(image: str) -> ImageNeeds:
 
 
 def read(address: str, **rest: Any) -> OfferQuery:
-    return read_params(QueryDict(address), image_needs=needs, **rest)
+    return parse_params(QueryDict(address), image_needs=needs, **rest)
 
 
 def with_needs(query: OfferQuery) -> OfferQuery:
@@ -58,7 +58,7 @@ def test_line_and_parameters_are_put_together(query: OfferQuery, taken: int) -> 
     address = QueryDict(write_params(outside), mutable=True)
     assume("q" not in address)
     address["q"] = write_line(inside)
-    assert read_params(address, image_needs=needs) == with_needs(query)
+    assert parse_params(address, image_needs=needs) == with_needs(query)
 
 
 @pytest.mark.parametrize("name", TERMS)
@@ -228,5 +228,5 @@ def test_parameters_of_others_are_left_alone() -> None:
 def test_no_address_takes_long(address: str) -> None:
     params, began = QueryDict(address), time.thread_time()
     with pytest.raises(DomainError):
-        read_params(params, image_needs=needs)
+        parse_params(params, image_needs=needs)
     assert time.thread_time() - began < 0.2

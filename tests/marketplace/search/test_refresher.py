@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from marketplace.models import Offer
 from marketplace.search.index import snapshot
-from marketplace.search.index.sort_orders import Walk
+from marketplace.search.index.sort_orders import SortedSlots
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.selectors import offer_page_json
 from tests.marketplace.search.seeded import EMPTY_OFFERS, seed_market
@@ -58,21 +58,21 @@ def test_a_search_finds_what_changed_without_a_question() -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_the_walks_of_every_order_are_repaired_beside_the_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    sorts, moved, by = ("price", "-value", "-newest", "vram"), Walk.moved, list[str]()
+    sorts, moved, by = ("price", "-value", "-newest", "vram"), SortedSlots.moved, list[str]()
 
-    def noted(walk: Walk, *arguments: Any) -> Walk:
+    def noted(walk: SortedSlots, *arguments: Any) -> SortedSlots:
         by.append(threading.current_thread().name)
         return moved(walk, *arguments)
 
     for sort in sorts:
         offer_page_json(OfferQuery(sort=sort))
-    monkeypatch.setattr(Walk, "moved", noted)
+    monkeypatch.setattr(SortedSlots, "moved", noted)
     shift = timedelta(days=1)
     Offer.objects.update(price_micros=F("price_micros") * 2, vram_mb=F("vram_mb") + 7, created_at=F("created_at") - shift)
     wait_until("every walk is repaired", lambda: len(by) >= len(sorts))
     seen = [offer_page_json(OfferQuery(sort=sort)) for sort in sorts]
     assert by == [THREAD] * len(sorts)
-    snapshot.forget()
+    snapshot.reset_snapshot()
     assert seen == [offer_page_json(OfferQuery(sort=sort)) for sort in sorts]
 
 
@@ -82,7 +82,7 @@ def test_what_was_shown_and_changed_is_made_anew_by_the_next_search_in_one_state
     Offer.objects.update(driver="changed")
 
     def is_known() -> bool:
-        with snapshot.searching() as store:
+        with snapshot.open_snapshot() as store:
             return not store.bodies
 
     wait_until("the copy knows that they changed", is_known)
@@ -90,7 +90,7 @@ def test_what_was_shown_and_changed_is_made_anew_by_the_next_search_in_one_state
         page = offer_page_json(EVERYTHING)[0]
         assert offer_page_json(EVERYTHING)[0] == page
     assert len(queries.captured_queries) == 1
-    snapshot.forget()
+    snapshot.reset_snapshot()
     assert before != page == offer_page_json(EVERYTHING)[0]
 
 

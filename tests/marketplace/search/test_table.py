@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from marketplace.search.language.fields import TERMS
-from marketplace.search.language.options import WISHES
+from marketplace.search.language.options import OPTIONS
 from marketplace.search.language.parser import parse_line
 from marketplace.web.search.language.openapi_parameters import page_parameters, search_parameters
-from marketplace.web.search.language.reference_table import ABOUT, Row, term_rows, wish_rows
+from marketplace.web.search.language.reference_table import ABOUT, Row, option_rows, term_rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "search.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -39,7 +39,9 @@ def test_the_page_tells_every_term() -> None:
 
 
 def test_the_page_tells_every_wish() -> None:
-    wanted = [[f"`{row.name}`", row.about, f"`{row.parameters[0]}`", row.unit, _listed(row.choices)] for row in wish_rows()]
+    wanted = [
+        [f"`{row.name}`", row.about, f"`{row.parameters[0]}`", row.unit, _listed(row.choices)] for row in option_rows()
+    ]
     assert table_after("Options") == wanted
 
 
@@ -50,13 +52,13 @@ def test_the_examples_of_the_page_can_be_read(line: str) -> None:
 
 def test_every_term_is_explained() -> None:
     assert list(ABOUT) == list(TERMS)
-    assert [row.name for row in wish_rows()] == list(WISHES)
+    assert [row.name for row in option_rows()] == list(OPTIONS)
 
 
 def test_every_parameter_is_in_the_contract_with_words() -> None:
     parameters = [*search_parameters(), *page_parameters()]
     names = [each.name for each in parameters]
     assert len(names) == len(set(names))
-    wanted = {name for row in [*term_rows(), *wish_rows()] for name in row.parameters}
+    wanted = {name for row in [*term_rows(), *option_rows()] for name in row.parameters}
     assert set(names) == wanted | {"q", "limit", "cursor"}
     assert all(each.description for each in parameters)

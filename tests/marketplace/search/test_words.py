@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from marketplace.search.language.fields import TERMS, Condition, Op
-from marketplace.search.messages import TERM_WORDS, condition_words, percent_words
+from marketplace.search.messages import TERM_WORDS, condition_text, percent_text_of_ppm
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from marketplace.search.messages import TERM_WORDS, condition_words, percent_wor
     ],
 )
 def test_conditions_in_words(condition: Condition, words: str) -> None:
-    assert condition_words(condition) == words
+    assert condition_text(condition) == words
 
 
 def test_every_term_has_words() -> None:
@@ -36,4 +36,4 @@ def test_every_term_has_words() -> None:
 
 @pytest.mark.parametrize(("ppm", "text"), [(None, ""), (1_000_000, "100%"), (999_960, "99.99%"), (0, "0%")])
 def test_reliability_is_never_rounded_up(ppm: int | None, text: str) -> None:
-    assert percent_words(ppm) == text
+    assert percent_text_of_ppm(ppm) == text

@@ -6,14 +6,14 @@ import pytest
 from django.utils.translation import override
 
 from marketplace.gpu_catalogue.catalogue import MODELS
-from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow, judged_check, remedy_of, title_of
+from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow, evaluated_check, remedy_of, title_of
 
 GPU = "GPU-1"
 MODEL = {GPU: ("rtx-4090", 24_564)}
 
 
 def judged(row: CheckRow, models: dict[str, tuple[str, int]] | None = None) -> dict[str, Any]:
-    return judged_check(row, models=MODEL if models is None else models)
+    return evaluated_check(row, models=MODEL if models is None else models)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from marketplace.errors import HostNotOnline
 from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host, HostEvent, SelfTest
 from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow
-from marketplace.self_tests.services import SelfTestRow, attend_self_tests, record_self_test, request_self_test
+from marketplace.self_tests.services import SelfTestRow, record_self_test, request_self_test, run_self_test_sweep
 from marketplace.states import Verdict
 from tests.marketplace.answers import but, good_rows, put_to_test
 from tests.marketplace.shapes import enrolled
@@ -203,10 +203,10 @@ def test_a_finding_of_other_hardware_does_not_count(host: Host) -> None:
 
 def test_one_that_is_not_answered_expires(hana: User, host: Host) -> None:
     test = request_self_test(actor_id=hana.pk, host_id=host.pk)
-    attend_self_tests(now=clock.now() + SELF_TEST_EXPIRES_AFTER - timedelta(seconds=5))
+    run_self_test_sweep(now=clock.now() + SELF_TEST_EXPIRES_AFTER - timedelta(seconds=5))
     test.refresh_from_db()
     assert test.verdict == Verdict.PENDING
-    attend_self_tests(now=clock.now() + SELF_TEST_EXPIRES_AFTER + timedelta(seconds=5))
+    run_self_test_sweep(now=clock.now() + SELF_TEST_EXPIRES_AFTER + timedelta(seconds=5))
     test.refresh_from_db()
     assert test.verdict == Verdict.EXPIRED
     assert kinds(host)[-1] == "self_test_expired"
@@ -220,8 +220,8 @@ def seen(host: Host, at: object) -> None:
 
 def test_the_market_asks_a_new_host_once(host: Host) -> None:
     now = clock.now()
-    assert attend_self_tests(now=now) == 1
-    assert attend_self_tests(now=now) == 0
+    assert run_self_test_sweep(now=now) == 1
+    assert run_self_test_sweep(now=now) == 0
     assert SelfTest.objects.get().asked_by == "market"
 
 
@@ -230,23 +230,23 @@ def test_the_market_asks_again_after_a_week(host: Host) -> None:
     for days, asked in ((6.9, 0), (7.1, 1)):
         later = clock.now() + timedelta(days=days)
         seen(host, later)
-        assert attend_self_tests(now=later) == asked
+        assert run_self_test_sweep(now=later) == asked
     assert SELF_TEST_EVERY < VERIFIED_FOR, "or every host would lapse"
     assert test.verdict == Verdict.PASSED
 
 
 def test_an_agent_that_never_answers_is_asked_a_few_times_a_day(host: Host) -> None:
     now = clock.now()
-    attend_self_tests(now=now)
+    run_self_test_sweep(now=now)
     asked = 0
     for minutes in range(0, 24 * 60, 10):
         later = now + timedelta(minutes=minutes)
         seen(host, later)
-        asked += attend_self_tests(now=later)
+        asked += run_self_test_sweep(now=later)
     assert asked == timedelta(days=1) // SELF_TEST_PAUSE - 1
 
 
 @pytest.mark.parametrize("silent_for", [timedelta(minutes=2), timedelta(days=1)])
 def test_a_host_that_does_not_report_is_left_alone(host: Host, silent_for: timedelta) -> None:
     seen(host, clock.now() - silent_for)
-    assert attend_self_tests(now=clock.now()) == 0
+    assert run_self_test_sweep(now=clock.now()) == 0

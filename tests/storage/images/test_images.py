@@ -11,7 +11,7 @@ from common.errors import NotFound
 from common.ids import public_id
 from marketplace.pricing.offer_requirements import NO_IMAGE, ImageNeeds
 from marketplace.search.index.cuda_versions import version_number
-from storage.images.register import follow_build, register_image
+from storage.images.register import register_image, update_built_reference
 from storage.images.selectors import active_images, find_image, image_by_id, image_by_slug, image_needs
 from storage.models import Image
 
@@ -62,10 +62,10 @@ def test_registering_again_updates(official: Image) -> None:
 
 
 def test_the_catalogue_follows_what_was_built_here_and_nothing_that_staff_chose(official: Image) -> None:
-    follow_build(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-0a1b")
+    update_built_reference(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-0a1b")
     assert find_image("berth-base").reference == "berth/base:1-0a1b"
-    follow_build(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-2c3d")
+    update_built_reference(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-2c3d")
     assert find_image("berth-base").reference == "berth/base:1-2c3d"
     register_image(slug="berth-base", reference="mirror.example/base:7", title="Ours")
-    follow_build(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-0a1b")
+    update_built_reference(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-0a1b")
     assert find_image("berth-base").reference == "mirror.example/base:7"

@@ -14,7 +14,7 @@ from accounts.tokens.services import issue_token
 from common import clock
 from common.ids import public_id
 from instances.constants import UNTOUCHED_ONLY
-from instances.lifecycle.host_faults import blame
+from instances.lifecycle.host_faults import party_at_fault
 from instances.models import Instance
 from instances.states import FaultOf
 from marketplace.models import Host
@@ -213,9 +213,9 @@ def test_an_image_that_calls_itself_official_is_its_owners(registry: StubRegistr
     assert reply["id"] in {row["id"] for row in as_user(alice).get("/api/v1/images?source=own").json()["results"]}
     # Nor is a host to blame for what it brings along: only with a root of the market's own is nobody inside.
     instance = Instance(image=image)
-    assert {blame(instance, code) for code in UNTOUCHED_ONLY} == {FaultOf.NOBODY}
+    assert {party_at_fault(instance, code) for code in UNTOUCHED_ONLY} == {FaultOf.NOBODY}
     image.source = ImageSource.OFFICIAL
-    assert {blame(instance, code) for code in UNTOUCHED_ONLY} == {FaultOf.HOST}
+    assert {party_at_fault(instance, code) for code in UNTOUCHED_ONLY} == {FaultOf.HOST}
 
 
 def test_a_quote_reads_a_name_again_that_was_not_read_lately(

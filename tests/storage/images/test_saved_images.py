@@ -10,13 +10,13 @@ from django.test import Client
 from accounts.models import User
 from common import clock
 from common.ids import public_id
-from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.save_image import count_image_uses
 from instances.models import Instance
 from storage.constants import SAVED_ON_HOST_AT_MOST
-from storage.images.save import follow_images
+from storage.images.save import repair_images
 from storage.models import Image, Operation
-from storage.operations.services import OperationRow, give_up_overdue, record_operations
+from storage.operations.services import OperationRow, fail_overdue, record_operations
 from storage.states import ImageState
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, base_image, order_running
@@ -41,7 +41,7 @@ def answer(host_id: UUID, kind: str, phase: str = "done", **outcome: str) -> Non
         operation.pk, phase, failure_code="" if phase == "done" else "save_failed", detail=saying("d"), outcome=outcome
     )
     record_operations(host_id=host_id, rows=[row], at=clock.now())
-    conclude_operations()
+    apply_results()
 
 
 def save(client: Client, instance: Instance, name: str = "My torch") -> Any:
@@ -160,8 +160,8 @@ def test_what_fails_or_takes_too_long_is_said(running: tuple[FakeHost, Instance]
     seen = client.get("/api/v1/images?source=own").json()["results"][0]
     assert (seen["id"], seen["state"], seen["failure"]) == (first["id"], "failed", "d")
     save(client, instance, "b")
-    give_up_overdue(now=Operation.objects.get(ended_at=None).deadline)
-    conclude_operations()
+    fail_overdue(now=Operation.objects.get(ended_at=None).deadline)
+    apply_results()
     assert Image.objects.get(title="b").state == ImageState.FAILED
     assert client.delete(f"/api/v1/images/{first['id']}").json()["state"] == "gone"
 
@@ -172,12 +172,12 @@ def test_a_deletion_is_asked_for_until_its_host_has_done_it(running: tuple[FakeH
     image = save(client, instance, "a").json()
     answer(host.host.pk, "save_image", reference="r", size_bytes="1", digest="")
     client.delete(f"/api/v1/images/{image['id']}")
-    assert follow_images() == 0
+    assert repair_images() == 0
     answer(host.host.pk, "drop_image", "failed")
-    assert follow_images() == 1
+    assert repair_images() == 1
     answer(host.host.pk, "drop_image")
     assert Image.objects.get(title="a").state == ImageState.GONE
-    assert follow_images() == 0
+    assert repair_images() == 0
 
 
 def test_only_its_renter_saves_it_and_only_while_it_is_there(

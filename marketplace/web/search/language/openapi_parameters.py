@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from marketplace.constants import PAGE_SIZE, PAGE_SIZE_MAX
 from marketplace.search.language.fields import PARAMETERS, TERMS, Kind, Op, Term
-from marketplace.search.language.options import WISHES, Wish
+from marketplace.search.language.options import OPTIONS, SearchOption
 from marketplace.search.language.parser import LINE_MAX
 from marketplace.search.language.values import UNITS, known_choices
 from marketplace.web.search.language.query_string import COMPARED, Compared
@@ -35,16 +35,16 @@ _SHAPES: Final[Mapping[Kind, Mapping[str, Any]]] = {
 }
 
 
-def wish_parameters(*names: str) -> list[OpenApiParameter]:
+def option_parameters(*names: str) -> list[OpenApiParameter]:
     """Return the parameters of the options with these names, or of all."""
-    return [_wish(wish) for wish in WISHES.values() if not names or wish.name in names]
+    return [_wish(wish) for wish in OPTIONS.values() if not names or wish.name in names]
 
 
 def search_parameters() -> list[OpenApiParameter]:
     """Return all parameters of a search except the page."""
     line = {"type": "string", "maxLength": LINE_MAX}
     about = "A search line such as `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`; GET /search-terms"
-    return [OpenApiParameter("q", line, description=about), *wish_parameters(), *_compared()]
+    return [OpenApiParameter("q", line, description=about), *option_parameters(), *_compared()]
 
 
 def page_parameters() -> list[OpenApiParameter]:
@@ -56,7 +56,7 @@ def page_parameters() -> list[OpenApiParameter]:
     ]
 
 
-def _wish(wish: Wish) -> OpenApiParameter:
+def _wish(wish: SearchOption) -> OpenApiParameter:
     shape: dict[str, Any] = {"type": "string"}
     if wish.choices:
         shape["enum"] = list(wish.choices)

@@ -12,18 +12,18 @@ from django.utils.translation import gettext as _
 from common.errors import FieldError, InvalidInput, NotFound
 from marketplace.constants import PAGE_SIZE_MAX
 from marketplace.pricing.offer_requirements import ImageNeeds
-from marketplace.search.language.field_names import did_you_mean, shown
+from marketplace.search.language.field_names import did_you_mean, quoted_input
 from marketplace.search.language.fields import PARAMETERS, SUFFIX, TERMS, Condition, OfferQuery, Op
 from marketplace.search.language.options import (
     CONDITIONS_MAX,
     COUNT_SIGNS,
     DEFAULTS,
     LIST_MAX,
-    WISHES,
-    Found,
-    as_wished_count,
+    OPTIONS,
+    ParsedSearch,
     condition,
-    stated_wishes,
+    count_option,
+    stated_options,
     to_query,
 )
 from marketplace.search.language.parser import find_in_line, write_condition
@@ -64,7 +64,7 @@ def _compared() -> dict[str, Compared]:
 
 
 COMPARED: Final[Mapping[str, Compared]] = _compared()
-_WISHED: Final = {wish.parameter: wish for wish in WISHES.values()}
+_WISHED: Final = {wish.parameter: wish for wish in OPTIONS.values()}
 PAGING: Final = ("limit", "cursor")
 _ADDRESS_KEPT_CHARS: Final = 500
 NAMES: Final = (*_WISHED, *COMPARED, *PAGING, "q")
@@ -72,7 +72,7 @@ _ALIASES: Final = {(COMPARED[name].term, COMPARED[name].op): COMPARED[name] for 
 _WRITTEN: Final = {(each.term, each.op): each for each in COMPARED.values()} | _ALIASES
 
 
-def read_params(params: QueryDict, *, image_needs: Callable[[str], ImageNeeds], others: Collection[str] = ()) -> OfferQuery:
+def parse_params(params: QueryDict, *, image_needs: Callable[[str], ImageNeeds], others: Collection[str] = ()) -> OfferQuery:
     """Return the search in the parameters: every parameter and every part of `q` must hold.
 
     `image_needs` returns the requirements of an image. Parameters named in `others` are not part of the search.
@@ -84,8 +84,8 @@ def read_params(params: QueryDict, *, image_needs: Callable[[str], ImageNeeds], 
     return with_image_needs(_search(params, NAMES, others), image_needs)
 
 
-def read_address(address: str, *, image_needs: Callable[[str], ImageNeeds]) -> OfferQuery:
-    """Return `read_params` of a query string, cached.
+def parse_query_string(address: str, *, image_needs: Callable[[str], ImageNeeds]) -> OfferQuery:
+    """Return `parse_params` of a query string, cached.
 
     Many requests are equal, and parsing costs more than finding the offers.
     """
@@ -93,13 +93,13 @@ def read_address(address: str, *, image_needs: Callable[[str], ImageNeeds]) -> O
     return with_image_needs(query, image_needs)
 
 
-def read_wishes(params: QueryDict, *, names: Collection[str], others: Collection[str] = ()) -> OfferQuery:
+def parse_options(params: QueryDict, *, names: Collection[str], others: Collection[str] = ()) -> OfferQuery:
     """Return only the options with these names, for the price of an offer.
 
     Raises:
         InvalidInput: there is any other parameter.
     """
-    return _search(params, [WISHES[name].parameter for name in names], others)
+    return _search(params, [OPTIONS[name].parameter for name in names], others)
 
 
 @lru_cache(maxsize=4096)
@@ -108,7 +108,7 @@ def _known_address(address: str) -> OfferQuery:
 
 
 def _search(params: QueryDict, known: Collection[str], others: Collection[str] = ()) -> OfferQuery:
-    found, wrong = Found(), list[FieldError]()
+    found, wrong = ParsedSearch(), list[FieldError]()
     if sum(len(values) for _, values in params.lists()) > VALUES_MAX:
         raise InvalidInput(_("A URL can have at most %(most)s values.") % {"most": VALUES_MAX})
     for name, texts in params.lists():
@@ -143,11 +143,11 @@ def with_image_needs(query: OfferQuery, image_needs: Callable[[str], ImageNeeds]
 
 
 def write_params(query: OfferQuery) -> str:
-    """Return the query string that `read_params` reads as `query`.
+    """Return the query string that `parse_params` reads as `query`.
 
     What no parameter can express goes into `q`.
     """
-    pairs = [(WISHES[name].parameter, write_value(value)) for name, value in stated_wishes(query).items()]
+    pairs = [(OPTIONS[name].parameter, write_value(value)) for name, value in stated_options(query).items()]
     in_line: list[Condition] = []
     joined: set[str] = set()
     for one in query.conditions:
@@ -164,9 +164,9 @@ def write_params(query: OfferQuery) -> str:
     return urlencode(pairs)
 
 
-def _read(name: str, texts: list[str], known: Collection[str], found: Found) -> None:
+def _read(name: str, texts: list[str], known: Collection[str], found: ParsedSearch) -> None:
     if name not in known:
-        detail = _("Unknown parameter: %(name)s.") % {"name": shown(name)}
+        detail = _("Unknown parameter: %(name)s.") % {"name": quoted_input(name)}
         raise BadValue(detail, hint=did_you_mean(name, known), choices=tuple(known))
     if any(len(text) > _VALUE_CHARS for text in texts):
         raise BadValue(_("The value is too long."), hint=_("At most %(most)s characters.") % {"most": _VALUE_CHARS})
@@ -181,9 +181,9 @@ def _read(name: str, texts: list[str], known: Collection[str], found: Found) -> 
         _one(texts)
 
 
-def _condition(named: Compared, texts: list[str], found: Found) -> None:
+def _condition(named: Compared, texts: list[str], found: ParsedSearch) -> None:
     if named.term == "count" and named.op in COUNT_SIGNS:
-        _wish(found, "gpu_count", _one([as_wished_count(named.op, text) for text in texts]))
+        _wish(found, "gpu_count", _one([count_option(named.op, text) for text in texts]))
         return
     term = TERMS[named.term]
     groups = [text.split(",") if named.listed else [text] for text in texts]
@@ -198,12 +198,12 @@ def _condition(named: Compared, texts: list[str], found: Found) -> None:
         found.conditions.append(condition(term.name, op, values))
 
 
-def _wish(found: Found, field: str, value: Any) -> None:
+def _wish(found: ParsedSearch, field: str, value: Any) -> None:
     if found.wishes.setdefault(field, value) != value:
         raise BadValue(_("This is set twice, with different values."), hint=_("Remove one of them."))
 
 
-def _join_line(found: Found, line: str) -> None:
+def _join_line(found: ParsedSearch, line: str) -> None:
     """Add the search of the line.
 
     Raises:
@@ -213,7 +213,7 @@ def _join_line(found: Found, line: str) -> None:
     found.conditions += inside.conditions
     for field, value in inside.wishes.items():
         if found.wishes.setdefault(field, value) != value:
-            [wish] = [each for each in WISHES.values() if each.field == field]
+            [wish] = [each for each in OPTIONS.values() if each.field == field]
             places = {"name": wish.parameter, "inside": value, "outside": found.wishes[field]}
             detail = _("The search query sets %(inside)s, but %(name)s is %(outside)s. Remove one of them.") % places
             wrong = [FieldError(wish.parameter, "clash", detail)]
@@ -235,7 +235,7 @@ def _limit(text: str) -> int:
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(PAGE_SIZE_MAX))
     if not digits or not 1 <= int(text) <= PAGE_SIZE_MAX:
         hint = _("Enter a whole number from %(lowest)s to %(highest)s.") % {"lowest": 1, "highest": PAGE_SIZE_MAX}
-        raise BadValue(_("%(text)s is out of range.") % {"text": shown(text)}, hint=hint)
+        raise BadValue(_("%(text)s is out of range.") % {"text": quoted_input(text)}, hint=hint)
     return int(text)
 
 

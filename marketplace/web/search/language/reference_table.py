@@ -5,7 +5,7 @@ from typing import Final
 
 from marketplace.search.language import field_names
 from marketplace.search.language.fields import TERMS, Kind, Op
-from marketplace.search.language.options import WISHES
+from marketplace.search.language.options import OPTIONS
 from marketplace.search.language.values import UNITS, known_choices
 from marketplace.web.search.language.query_string import COMPARED
 
@@ -73,7 +73,7 @@ def term_rows() -> list[Row]:
     ]
 
 
-def wish_rows() -> list[Row]:
+def option_rows() -> list[Row]:
     """Return every option; `count` is among the terms too, with its other operators."""
     return [
         Row(
@@ -86,5 +86,5 @@ def wish_rows() -> list[Row]:
             choices=tuple(wish.choices),
             about=wish.about,
         )
-        for wish in WISHES.values()
+        for wish in OPTIONS.values()
     ]

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agents.daemon.control_plane.http_client import Link
-from agents.daemon.control_plane.port_check import ReachTest
+from agents.daemon.control_plane.port_check import PortCheck
 from agents.daemon.lib.config import AgentConfig
 from agents.protocol.messages import Check
 from agents.protocol.signing import SIGNATURE_HEADER
@@ -66,7 +66,7 @@ def found(fake: FakeMarket, **chosen: object) -> list[Check]:
         config = AgentConfig(url=fake.url, address="203.1.2.3", listen="127.0.0.1", port_first=23_450, port_last=23_470)
         config = AgentConfig(**{**vars(config), **chosen})
         link = Link(url=fake.url, host_id="ab" * 16, key=Ed25519PrivateKey.generate())
-        checks = list(ReachTest(config, link).checks())
+        checks = list(PortCheck(config, link).checks())
         link.close()
         link.close_waiting()
         return checks

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.enrolment import NotTheSameHost, renew
+from agents.daemon.enrolment import NotTheSameHost, enrol_again
 from agents.daemon.lib.config import KEY_FILE, AgentConfig, load_config
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.conftest import RunningAgent
@@ -27,7 +27,7 @@ def test_it_says_so_and_stops_taking_orders(
         market.hand_over(market.slip_of(renamed(wanted, fence=2)))
         wait_until("it says so", lambda: "REVOKED" in caplog.text)
     simulation(running).stop(before[0][0], 0)  # what it would bring up again by the orders that it knows
-    running.agent._work(running.agent._look())
+    running.agent._act(running.agent._observe())
     assert market.refused >= 1
     before = [(before[0][0], "exited")]
     assert [(item.id, item.status) for item in simulation(running).containers()] == before
@@ -38,7 +38,7 @@ def test_a_new_key_is_the_folder_s_from_its_enrolment_on(
 ) -> None:
     start_agent().stop()
     old = (state / KEY_FILE).read_text()
-    reply = renew(state, config.url, "join")
+    reply = enrol_again(state, config.url, "join")
     assert (reply.host_id, load_config(state).host_id) == (config.host_id, config.host_id)
     assert (state / KEY_FILE).read_text() != old
     assert load_config(state).gpu_seed == config.gpu_seed  # simulated GPUs are the same ones
@@ -55,5 +55,5 @@ def test_a_folder_of_another_host_keeps_its_key(
     old = (state / KEY_FILE).read_text()
     market.host_id = "0" * 32
     with pytest.raises(NotTheSameHost):
-        renew(state, config.url, "join")
+        enrol_again(state, config.url, "join")
     assert (state / KEY_FILE).read_text() == old

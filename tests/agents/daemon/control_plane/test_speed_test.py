@@ -4,7 +4,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agents.daemon.control_plane.http_client import Link, LinkError
-from agents.daemon.control_plane.speed_test import FIRST_BYTES, Transfer, measure_net, signed_line
+from agents.daemon.control_plane.speed_test import FIRST_BYTES, Transfer, measure_net, signed_connection
 from agents.daemon.lib.config import public_hex
 from agents.protocol.speed_test import LARGEST_BYTES
 from tests.agents.daemon.market import HOST_ID, Market
@@ -18,7 +18,7 @@ def link(market: Market) -> Link:
 
 
 def test_both_ways_are_measured_with_signed_requests(market: Market, link: Link) -> None:
-    with signed_line(link) as line:
+    with signed_connection(link) as line:
         found = measure_net(line)
     assert found.up_mbps > 1
     assert found.down_mbps > 1
@@ -31,20 +31,20 @@ def test_both_ways_are_measured_with_signed_requests(market: Market, link: Link)
 
 def test_the_clock_is_compared(market: Market, link: Link) -> None:
     market.clock_ahead_s = 90.0
-    with signed_line(link) as line:
+    with signed_connection(link) as line:
         assert measure_net(line).clock_offset_s == pytest.approx(90, abs=1)
 
 
 @pytest.mark.parametrize("status", [401, 404, 413, 429, 503])
 def test_a_refusal_is_told(market: Market, link: Link, status: int) -> None:
     market.trouble.append(str(status))
-    with signed_line(link) as line, pytest.raises(LinkError, match=str(status)):
+    with signed_connection(link) as line, pytest.raises(LinkError, match=str(status)):
         measure_net(line)
 
 
 def test_a_control_plane_that_is_gone(market: Market) -> None:
     link = Link(url="http://127.0.0.1:9", host_id=HOST_ID, key=Ed25519PrivateKey.generate())
-    with signed_line(link) as line, pytest.raises(LinkError):
+    with signed_connection(link) as line, pytest.raises(LinkError):
         measure_net(line)
 
 

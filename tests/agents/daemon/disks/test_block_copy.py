@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.disks.block_copy import BLOCK, allocated_bytes, bring_equal, checksum_of, sums_on_disk
+from agents.daemon.disks.block_copy import BLOCK, allocated_bytes, checksum_of, copy_changed_blocks, sums_on_disk
 from agents.daemon.disks.volume_store import LoopVolumes, SimulatedVolumes, checked_id
 from agents.daemon.lib.errors import Failed
 from agents.protocol.messages import Mount
@@ -25,7 +25,7 @@ def image(tmp_path: Path) -> Path:
 
 def test_a_copy_is_equal_and_keeps_its_holes(image: Path, tmp_path: Path) -> None:
     told: list[int] = []
-    sums = bring_equal(image, tmp_path / "copy", {}, told.append)
+    sums = copy_changed_blocks(image, tmp_path / "copy", {}, told.append)
     assert (tmp_path / "copy").read_bytes() == image.read_bytes()
     assert sorted(sums) == [0, 3, 8]
     assert sum(told) == 2 * BLOCK + 4096
@@ -35,7 +35,7 @@ def test_a_copy_is_equal_and_keeps_its_holes(image: Path, tmp_path: Path) -> Non
 
 def test_the_second_pass_writes_what_has_changed_alone(image: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    known = bring_equal(image, copy, {}, lambda _: None)
+    known = copy_changed_blocks(image, copy, {}, lambda _: None)
     with image.open("r+b") as file:
         file.seek(3 * BLOCK + 17)
         file.write(b"\0")  # all zeros now
@@ -43,7 +43,7 @@ def test_the_second_pass_writes_what_has_changed_alone(image: Path, tmp_path: Pa
         file.write(b"new")
     with copy.open("r+b") as file:
         file.write(b"y")  # behind its back, where nothing has changed: left as it is, and found by the check
-    sums = bring_equal(image, copy, known, lambda _: None)
+    sums = copy_changed_blocks(image, copy, known, lambda _: None)
     assert sorted(sums) == [0, 5, 8]
     assert sums_on_disk(copy, lambda _: None) != sums
     with copy.open("r+b") as file:

@@ -141,11 +141,11 @@ def test_a_field_that_ours_would_not_have_is_refused_unread(
 
 def test_labels_of_the_same_disk_pass(image: Path) -> None:
     """On its way, of an agent that was killed after it had written its own; and from before disks had labels."""
-    ext4.give_to(image, TARGET)
+    ext4.label_for(image, TARGET)
     check_received(image, KEYS)
     subprocess.run(["e2label", image, ""], check=True)
     check_received(image, KEYS)
-    ext4.give_to(image, "e" * 32)
+    ext4.label_for(image, "e" * 32)
     with pytest.raises(Failed, match="its label is"):
         check_received(image, KEYS)
 

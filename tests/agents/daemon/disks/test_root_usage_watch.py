@@ -2,26 +2,26 @@
 
 from dataclasses import replace
 
-from agents.daemon.disks.root_usage_watch import GRACE_S, LOOKS, RESERVE, STEP, RootWatch, Written
+from agents.daemon.disks.root_usage_watch import CHECKS_PER_MEASUREMENT, GRACE_S, RESERVE, STEP, RootUsage, RootWatch
 from agents.daemon.lib.sizes import GIB
 
-FULL = Written("a" * 32, 3, 21 * GIB, 20 * GIB, GRACE_S + 1)
+FULL = RootUsage("a" * 32, 3, 21 * GIB, 20 * GIB, GRACE_S + 1)
 AMPLE = RESERVE * 10
 
 
 class Host:
     """What is measured, how often, and what was stopped."""
 
-    def __init__(self, *roots: Written) -> None:
+    def __init__(self, *roots: RootUsage) -> None:
         self.roots, self.room, self.measured = list(roots), AMPLE, 0
         self.stopped: dict[str, str] = {}
         self.watch = RootWatch(self._measure, lambda: self.room, self._stop)
 
-    def _measure(self) -> list[Written]:
+    def _measure(self) -> list[RootUsage]:
         self.measured += 1
         return self.roots
 
-    def _stop(self, root: Written, words: str) -> None:
+    def _stop(self, root: RootUsage, words: str) -> None:
         self.stopped[root.instance] = words
 
 
@@ -42,7 +42,7 @@ def test_after_its_next_start_there_is_time_to_tidy_up_while_there_is_room() -> 
 
 def test_it_is_measured_now_and_then_and_at_once_when_room_goes() -> None:
     host = Host()
-    for _ in range(LOOKS):
+    for _ in range(CHECKS_PER_MEASUREMENT):
         host.watch.look()
     assert host.measured == 1
     host.watch.look()

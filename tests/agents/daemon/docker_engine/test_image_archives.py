@@ -18,7 +18,7 @@ from agents.daemon.docker_engine.container_spec import INSTANCE_LABEL
 from agents.daemon.docker_engine.image_archives import chains_of, parts_of
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import HEADROOM
-from agents.daemon.transfer.root_export import DockerRoots
+from agents.daemon.transfer.root_export import DockerRootStore
 
 TARGET = "b" * 32
 MIB = 1024 * 1024
@@ -90,7 +90,7 @@ def taken_in(
     path: Path, *, most: int, engine: Engine | None = None, held: Collection[str] = ()
 ) -> list[tuple[str, str, str]]:
     own = engine or Engine()
-    DockerRoots(own).take_in(path, TARGET, 3, most=most, held=held)  # type: ignore[arg-type]  # as much of a runtime as it asks
+    DockerRootStore(own).import_root(path, TARGET, 3, most=most, held=held)  # type: ignore[arg-type]  # as much of a runtime as it asks
     return own.tags
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.daemon.docker_engine.network_namespace import NotInside, connect_inside
-from agents.daemon.engine.exec_interface import SimulatedDoorway
+from agents.daemon.engine.exec_interface import SimulatedExec
 
 
 def test_a_process_that_is_not_the_container_s_is_not_followed() -> None:
@@ -25,7 +25,7 @@ def test_a_process_that_has_ended_or_is_not_seen_leads_nowhere(tmp_path: Path) -
 
 
 def test_simulated_doors_say_so() -> None:
-    doors = SimulatedDoorway()
+    doors = SimulatedExec()
     with doors.connect("a", 8888) as port:
         port.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert b"503 Simulated" in port.recv(4096)

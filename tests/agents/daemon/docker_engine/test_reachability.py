@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 from agents.daemon.docker_engine import reachability
-from agents.daemon.docker_engine.reachability import ANYWHERE, Door, Rules, Way, is_closed, trouble_on
-from agents.daemon.docker_engine.reachability_watch import AGAIN, EVERY, MEND_FIRST, WHILE_CUT, PathWatch
+from agents.daemon.docker_engine.reachability import ANYWHERE, ContainerRoute, PublishedPort, Rules, is_closed, route_fault
+from agents.daemon.docker_engine.reachability_watch import (
+    AGAIN,
+    EVERY,
+    FIRST_REPAIR_DELAY,
+    WHILE_UNREACHABLE,
+    ReachabilityWatch,
+)
 
-DOOR = Door(ANYWHERE, 21000, 22)
-WAY = Way("c", "berth0", "10.0.0.2", "10.0.0.1", (DOOR,))
+DOOR = PublishedPort(ANYWHERE, 21000, 22)
+WAY = ContainerRoute("c", "berth0", "10.0.0.2", "10.0.0.1", (DOOR,))
 NAT = ("-A DOCKER ! -i berth0 -p tcp -m tcp --dport 21000 -j DNAT --to-destination 10.0.0.2:22",)
 ACCEPT = "-A DOCKER -d 10.0.0.2/32 ! -i berth0 -o berth0 -p tcp -m tcp --dport 22 -j ACCEPT"
 OLD = ("-P FORWARD DROP", "-A FORWARD -o berth0 -j DOCKER", ACCEPT)
@@ -21,7 +27,7 @@ NEW = ("-P FORWARD DROP", "-A FORWARD -j DOCKER-FORWARD", ACCEPT)  # Docker 28 a
 WHOLE = Rules(NAT, OLD, forwarding=True, listening=frozenset({21000}))
 
 
-def never(way: Way, door: Door) -> bool:
+def never(way: ContainerRoute, door: PublishedPort) -> bool:
     raise AssertionError("nothing is asked of a container whose way is plain to see")
 
 
@@ -38,7 +44,7 @@ def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("rules", [WHOLE, replace(WHOLE, filter=NEW), replace(WHOLE, listening=frozenset())])
 def test_a_way_that_is_whole(net: Path, rules: Rules) -> None:
-    assert trouble_on(WAY, rules, never, net) == ""
+    assert route_fault(WAY, rules, never, net) == ""
 
 
 @pytest.mark.parametrize(
@@ -50,36 +56,36 @@ def test_a_way_that_is_whole(net: Path, rules: Rules) -> None:
     ],
 )
 def test_what_is_translated_must_be_forwarded(net: Path, rules: Rules) -> None:
-    assert trouble_on(WAY, rules, never, net) == reachability.NOT_FORWARDED
+    assert route_fault(WAY, rules, never, net) == reachability.NOT_FORWARDED
 
 
 def test_a_firewall_that_lets_all_through_forwards(net: Path) -> None:
-    assert trouble_on(WAY, replace(WHOLE, filter=("-P FORWARD ACCEPT",)), never, net) == ""
+    assert route_fault(WAY, replace(WHOLE, filter=("-P FORWARD ACCEPT",)), never, net) == ""
 
 
 def test_without_rules_the_proxy_lets_in(net: Path) -> None:
-    assert trouble_on(WAY, replace(WHOLE, nat=(), filter=OLD[:1]), never, net) == ""
+    assert route_fault(WAY, replace(WHOLE, nat=(), filter=OLD[:1]), never, net) == ""
 
 
 @pytest.mark.parametrize(("closed", "why"), [(True, reachability.NOT_PUBLISHED), (False, "")])
 def test_where_nothing_is_seen_to_lead_in_it_is_tried(net: Path, *, closed: bool, why: str) -> None:
     """An engine may do it in a way that is not known here."""
     rules = replace(WHOLE, nat=(), listening=frozenset())
-    assert trouble_on(WAY, rules, lambda way, door: closed, net) == why
+    assert route_fault(WAY, rules, lambda way, door: closed, net) == why
     local = replace(WAY, doors=(replace(DOOR, host_ip="127.0.0.1"),))
-    assert trouble_on(local, replace(WHOLE, listening=frozenset()), lambda way, door: closed, net) == why
+    assert route_fault(local, replace(WHOLE, listening=frozenset()), lambda way, door: closed, net) == why
 
 
 def test_the_link_comes_first(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (net / "veth1/carrier").write_text("0")
-    assert trouble_on(WAY, WHOLE, never, net) == reachability.UNPLUGGED
+    assert route_fault(WAY, WHOLE, never, net) == reachability.UNPLUGGED
     (net / "berth0/flags").write_text("0x1002")
-    assert trouble_on(WAY, WHOLE, never, net) == reachability.BRIDGE_DOWN
-    assert trouble_on(replace(WAY, bridge="berth1"), WHOLE, never, net) == reachability.BRIDGE_GONE
+    assert route_fault(WAY, WHOLE, never, net) == reachability.BRIDGE_DOWN
+    assert route_fault(replace(WAY, bridge="berth1"), WHOLE, never, net) == reachability.BRIDGE_GONE
     (net / "berth0/flags").write_text("0x1003")
     (net / "veth1/carrier").write_text("1")
     monkeypatch.setattr(reachability, "_source_towards", lambda address: "192.0.2.1")
-    assert trouble_on(WAY, WHOLE, never, net) == reachability.NO_ROUTE
+    assert route_fault(WAY, WHOLE, never, net) == reachability.NO_ROUTE
 
 
 # -- trying a door: what a program inside can do about it
@@ -102,8 +108,8 @@ def unused() -> int:
         return port
 
 
-def way_to(inner: int, outer: int) -> tuple[Way, Door]:
-    return replace(WAY, address="127.0.0.2"), Door(ANYWHERE, outer, inner)
+def way_to(inner: int, outer: int) -> tuple[ContainerRoute, PublishedPort]:
+    return replace(WAY, address="127.0.0.2"), PublishedPort(ANYWHERE, outer, inner)
 
 
 def test_a_door_that_leads_nowhere_is_closed() -> None:
@@ -143,7 +149,7 @@ class Hosted:
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
         self.now = 0.0
-        self.watch = PathWatch(lambda: self.found, clock=lambda: self.now)
+        self.watch = ReachabilityWatch(lambda: self.found, clock=lambda: self.now)
 
 
 def test_a_finding_counts_when_it_is_found_again() -> None:
@@ -151,20 +157,20 @@ def test_a_finding_counts_when_it_is_found_again() -> None:
     assert host.watch.look() == (False, EVERY)
     host.found = {"c": "The bridge is gone."}
     assert host.watch.look() == (False, AGAIN)
-    assert host.watch.why_cut("c") == ""
-    assert host.watch.look() == (True, WHILE_CUT)
-    assert host.watch.why_cut("c") == "The bridge is gone."
+    assert host.watch.unreachable_reason("c") == ""
+    assert host.watch.look() == (True, WHILE_UNREACHABLE)
+    assert host.watch.unreachable_reason("c") == "The bridge is gone."
     host.found = {}
     assert host.watch.look() == (True, EVERY)
-    assert host.watch.why_cut("c") == ""
+    assert host.watch.unreachable_reason("c") == ""
 
 
 def test_what_its_owner_did_is_not_ours_to_mend() -> None:
     host = Hosted()
     host.found = {"c": reachability.DROPPED}
     host.watch.look()
-    assert host.watch.look() == (True, WHILE_CUT)
-    assert not host.watch.is_mend_due("c") and not host.watch.is_ours_to_mend("c")
+    assert host.watch.look() == (True, WHILE_UNREACHABLE)
+    assert not host.watch.is_repair_due("c") and not host.watch.is_ours_to_mend("c")
 
 
 def test_a_proxy_that_was_stopped_lets_nobody_in(net: Path, tmp_path: Path) -> None:
@@ -176,24 +182,24 @@ def test_a_proxy_that_was_stopped_lets_nobody_in(net: Path, tmp_path: Path) -> N
     assert reachability.stopped_ports(tmp_path) == {21010}
     local = replace(WAY, doors=(replace(DOOR, host_ip="127.0.0.1"),))
     rules = replace(WHOLE, stopped=frozenset({21000}))
-    assert trouble_on(local, rules, never, net) == reachability.PROXY_STOPPED
-    assert trouble_on(WAY, rules, never, net) == "", "what is translated passes by it"
+    assert route_fault(local, rules, never, net) == reachability.PROXY_STOPPED
+    assert route_fault(WAY, rules, never, net) == "", "what is translated passes by it"
 
 
 def test_what_does_not_help_is_tried_ever_more_rarely() -> None:
     """Each attempt takes the network away for a moment, and with it what the renter has connected to."""
     host = Hosted()
-    assert not host.watch.is_mend_due("c")
+    assert not host.watch.is_repair_due("c")
     host.found = {"c": "The bridge is gone."}
     host.watch.look()
     host.watch.look()
     pauses = []
     for _ in range(7):
-        assert host.watch.is_mend_due("c")
-        host.watch.note_attempt("c")
+        assert host.watch.is_repair_due("c")
+        host.watch.record_attempt("c")
         begun = host.now
-        while not host.watch.is_mend_due("c"):
-            host.now += MEND_FIRST
+        while not host.watch.is_repair_due("c"):
+            host.now += FIRST_REPAIR_DELAY
             host.watch.look()
         pauses.append(host.now - begun)
     assert pauses == [30, 60, 120, 240, 480, 600, 600]

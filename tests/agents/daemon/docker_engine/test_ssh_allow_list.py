@@ -2,7 +2,7 @@
 
 import subprocess
 
-from agents.daemon.docker_engine.ssh_allow_list import SshAllowList, gate_chain, gate_jumps, gate_rules
+from agents.daemon.docker_engine.ssh_allow_list import SshAllowList, chain_jumps, chain_name, chain_rules
 
 BRIDGE, PORT = "berth0123456789", 20_022
 PLACES = ("DOCKER-USER", "INPUT", "OUTPUT")
@@ -42,17 +42,17 @@ class Table:
 
 
 def test_rules_let_in_who_is_listed_and_drop_the_rest() -> None:
-    chain = gate_chain(BRIDGE)
-    assert gate_rules(BRIDGE, ["203.0.113.9/32", "2001:db8::/32", "0.0.0.0/0"]) == [
+    chain = chain_name(BRIDGE)
+    assert chain_rules(BRIDGE, ["203.0.113.9/32", "2001:db8::/32", "0.0.0.0/0"]) == [
         f"-A {chain} -j RETURN",
         f"-A {chain} -s 203.0.113.9/32 -j RETURN",
         f"-A {chain} -j DROP",
     ]
-    assert gate_rules(BRIDGE, ["2001:db8::/32"]) == [f"-A {chain} -j DROP"]
+    assert chain_rules(BRIDGE, ["2001:db8::/32"]) == [f"-A {chain} -j DROP"]
 
 
 def jumps() -> dict[str, list[str]]:
-    return {place: [rule] for place, rule in gate_jumps(BRIDGE, PORT)}
+    return {place: [rule] for place, rule in chain_jumps(BRIDGE, PORT)}
 
 
 NONE: dict[str, list[str]] = {place: [] for place in PLACES}
@@ -60,14 +60,14 @@ NONE: dict[str, list[str]] = {place: [] for place in PLACES}
 
 def test_a_gate_is_set_moved_put_back_and_taken_away() -> None:
     table = Table()
-    gates, chain = SshAllowList(table.call, table.load), gate_chain(BRIDGE)
+    gates, chain = SshAllowList(table.call, table.load), chain_name(BRIDGE)
     assert gates.allow(BRIDGE, [], PORT) and gates.allow(BRIDGE, [], PORT) and table.calls == 1, "looked for once"
     assert gates.allow(BRIDGE, ["203.0.113.0/24"], PORT)
-    assert table.chains == {**jumps(), chain: gate_rules(BRIDGE, ["203.0.113.0/24"])}
+    assert table.chains == {**jumps(), chain: chain_rules(BRIDGE, ["203.0.113.0/24"])}
     calls = table.calls
     assert gates.allow(BRIDGE, ["203.0.113.0/24"], PORT) and table.calls == calls
     assert gates.allow(BRIDGE, ["198.51.100.7/32"], PORT)
-    assert table.chains[chain] == gate_rules(BRIDGE, ["198.51.100.7/32"])
+    assert table.chains[chain] == chain_rules(BRIDGE, ["198.51.100.7/32"])
     table.chains = {place: [] for place in PLACES}  # the engine began anew
     assert gates.assert_all() and {place: table.chains[place] for place in PLACES} == jumps()
     assert gates.allow(BRIDGE, [], PORT)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.engine.exec_interface import Command, SimulatedDoorway, Terminal
-from agents.daemon.engine.exec_stream import Program, opened
-from agents.daemon.ssh.session import Screen
+from agents.daemon.engine.exec_interface import Command, SimulatedExec, Terminal
+from agents.daemon.engine.exec_stream import Program, open_in_thread
+from agents.daemon.ssh.session import TerminalProgram
 from agents.daemon.streams.terminals import Terminals
 
 
-class Slow(SimulatedDoorway):
+class Slow(SimulatedExec):
     """Each way in is being opened until `go`."""
 
     first = b""
@@ -46,10 +46,10 @@ class Slow(SimulatedDoorway):
 
 
 WAYS: dict[str, Callable[[Slow], Coroutine[Any, Any, object]]] = {
-    "port": lambda doorway: opened(doorway.connect, "instance", 80),
+    "port": lambda doorway: open_in_thread(doorway.connect, "instance", 80),
     "program": lambda doorway: Program.start(doorway, "instance", ["sleep"], {}),
     "terminal": lambda doorway: Terminals(doorway).open("instance", "session", "80x24"),
-    "screen": lambda doorway: Screen.show(doorway, "instance", ["sh"], {}),
+    "screen": lambda doorway: TerminalProgram.show(doorway, "instance", ["sh"], {}),
 }
 
 

@@ -3,11 +3,11 @@
 import asyncio
 import socket
 
-from agents.daemon.engine.exec_interface import Command, SimulatedDoorway
+from agents.daemon.engine.exec_interface import Command, SimulatedExec
 from agents.daemon.engine.exec_stream import Program
 
 
-class Deaf(SimulatedDoorway):
+class Deaf(SimulatedExec):
     """Its only program takes no input at all, and says nothing."""
 
     def __init__(self) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from agents.daemon.engine import image_cache
 from agents.daemon.engine.image_cache import ImageCache
-from agents.daemon.engine.interface import GIB, EngineRefused, Pull
+from agents.daemon.engine.interface import GIB, EngineRefused, ImageRequest
 from agents.daemon.engine.simulated import SimulatedRuntime
-from agents.daemon.reconciler.image_prefetch import Prefetch
-from agents.daemon.reconciler.image_pulls import Images
+from agents.daemon.reconciler.image_prefetch import ImagePrefetcher
+from agents.daemon.reconciler.image_pulls import ImagePuller
 from agents.protocol.messages import DesiredState, PrefetchImage
 
 DISK = 100 * GIB
@@ -35,7 +35,7 @@ class Engine(SimulatedRuntime):
     def image_disk_bytes(self) -> int:
         return DISK
 
-    def pull_image(self, pull: Pull, cancelled: object) -> None:
+    def pull_image(self, pull: ImageRequest, cancelled: object) -> None:
         self.asked.append(pull.reference)
         if "bad" in pull.reference:
             raise EngineRefused("no such image")
@@ -104,8 +104,8 @@ def test_the_list_outlives_the_agent(tmp_path: Path) -> None:
 
 def test_only_pinned_images_are_pulled_ahead_and_only_while_there_is_room(tmp_path: Path) -> None:
     engine = Engine(tmp_path, own=60)
-    images = Images(engine, parallel=1, local=False)
-    prefetch = Prefetch(engine, images)
+    images = ImagePuller(engine, parallel=1, local=False)
+    prefetch = ImagePrefetcher(engine, images)
     wanted = [
         PrefetchImage("registry.test/tag:1"),  # a tag may be anything tomorrow
         PrefetchImage("registry.test/huge" + PIN, 20 * GIB),
@@ -123,8 +123,8 @@ def test_only_pinned_images_are_pulled_ahead_and_only_while_there_is_room(tmp_pa
 
 def test_nothing_is_pulled_ahead_of_an_image_that_an_instance_needs(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
-    images = Images(engine, parallel=1, local=False)
-    prefetch = Prefetch(engine, images)
+    images = ImagePuller(engine, parallel=1, local=False)
+    prefetch = ImagePrefetcher(engine, images)
     prefetch.follow(DesiredState(1, 1, "", "", images=[PrefetchImage("registry.test/good" + PIN)]))
     images.busy.set()
     assert not prefetch.pull_next()
@@ -134,6 +134,6 @@ def test_nothing_is_pulled_ahead_of_an_image_that_an_instance_needs(tmp_path: Pa
 
 def test_an_owner_who_wants_none_gets_none(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
-    prefetch = Prefetch(engine, Images(engine, parallel=1, local=False), enabled=False)
+    prefetch = ImagePrefetcher(engine, ImagePuller(engine, parallel=1, local=False), enabled=False)
     prefetch.follow(DesiredState(1, 1, "", "", images=[PrefetchImage("registry.test/good" + PIN)]))
     assert not prefetch.pull_next()

@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, EngineSilent, NoRoom, Pull, PullStalled
-from agents.daemon.engine.pull_watch import Layers, Line, follow_pull
+from agents.daemon.engine.interface import (
+    ROOM_KEPT,
+    EngineRefused,
+    EngineSilent,
+    ImageRequest,
+    InsufficientDiskSpace,
+    PullStalled,
+)
+from agents.daemon.engine.pull_watch import Layers, Line, supervise_pull
 from agents.protocol.messages import LayerProgress
 from agents.protocol.sentences import Said, say
 
@@ -19,8 +26,8 @@ def _line(layer: str, status: str, current: int = 0, total: int = 0) -> Line:
     return {"id": layer, "status": status, "progressDetail": {"current": current, "total": total} if total else {}}
 
 
-def _pull(**limits: Any) -> Pull:
-    return Pull("i", limits.pop("said", lambda text, layers: None), **limits)
+def _pull(**limits: Any) -> ImageRequest:
+    return ImageRequest("i", limits.pop("said", lambda text, layers: None), **limits)
 
 
 def test_progress_is_told_by_layer_and_in_words() -> None:
@@ -65,7 +72,7 @@ def test_trying_again_and_again_is_no_progress() -> None:
 
 def test_the_end_is_the_end() -> None:
     said: list[Said] = []
-    follow_pull(
+    supervise_pull(
         lambda: iter([_line("a", "Downloading", 1, MIB)]),
         _pull(said=lambda one, layers: said.append(one)),
         threading.Event(),
@@ -83,10 +90,10 @@ def test_fault_039_an_image_that_fills_the_disk_is_ended() -> None:
 
     with (
         pytest.MonkeyPatch.context() as patch,
-        pytest.raises(NoRoom, match="fills"),
+        pytest.raises(InsufficientDiskSpace, match="fills"),
     ):
         patch.setattr("agents.daemon.engine.pull_watch.ROOM_SECONDS", 0.05)
-        follow_pull(lines, _pull(room=lambda: next(free)), threading.Event())
+        supervise_pull(lines, _pull(room=lambda: next(free)), threading.Event())
 
 
 def test_a_login_is_in_no_text() -> None:
@@ -95,7 +102,7 @@ def test_a_login_is_in_no_text() -> None:
 
 def test_fault_037_the_engines_error_is_raised() -> None:
     with pytest.raises(EngineRefused, match="manifest unknown"):
-        follow_pull(lambda: iter([{"error": "manifest unknown"}]), _pull(), threading.Event())
+        supervise_pull(lambda: iter([{"error": "manifest unknown"}]), _pull(), threading.Event())
 
 
 def test_an_engine_that_breaks_off() -> None:
@@ -104,7 +111,7 @@ def test_an_engine_that_breaks_off() -> None:
         raise EngineSilent("gone")
 
     with pytest.raises(EngineSilent):
-        follow_pull(lines, _pull(), threading.Event())
+        supervise_pull(lines, _pull(), threading.Event())
 
 
 def test_fault_036_a_pull_that_stands_still_ends() -> None:
@@ -116,7 +123,7 @@ def test_fault_036_a_pull_that_stands_still_ends() -> None:
 
     begun = time.monotonic()
     with pytest.raises(PullStalled, match="No bytes"):
-        follow_pull(lines, _pull(stall_s=0.1), threading.Event())
+        supervise_pull(lines, _pull(stall_s=0.1), threading.Event())
     assert time.monotonic() - begun < 5
     let_go.set()
 
@@ -128,7 +135,7 @@ def test_fault_036_a_pull_that_never_ends_ends() -> None:
             time.sleep(0.01)
 
     with pytest.raises(PullStalled, match="minutes"):
-        follow_pull(lines, _pull(total_s=0.2), threading.Event())
+        supervise_pull(lines, _pull(total_s=0.2), threading.Event())
 
 
 def test_a_cancelled_pull_returns_at_once_though_the_registry_is_silent() -> None:
@@ -140,7 +147,7 @@ def test_a_cancelled_pull_returns_at_once_though_the_registry_is_silent() -> Non
 
     threading.Timer(0.05, cancelled.set).start()
     begun = time.monotonic()
-    follow_pull(lines, _pull(), cancelled)
+    supervise_pull(lines, _pull(), cancelled)
     assert time.monotonic() - begun < 5
     let_go.set()
 
@@ -158,5 +165,5 @@ def test_what_came_in_a_burst_is_told_though_nothing_comes_after_it() -> None:
             told.set()
             let_go.set()
 
-    follow_pull(lines, Pull("x", said), threading.Event())
+    supervise_pull(lines, ImageRequest("x", said), threading.Event())
     assert told.is_set()

@@ -73,7 +73,7 @@ def test_the_file_stays_short_and_no_number_is_given_twice(path: Path, monkeypat
     for _ in range(30):
         made = runtime.create(ORDER)
         numbers.add(made)
-        runtime.bring_root(ID, 3)
+        runtime.simulate_transferred_root(ID, 3)
         runtime.remove(made)
         assert len(path.read_text().splitlines()) <= 13  # its head, its root, a container, ten changes
     again = SimulatedRuntime(path, boot="one")

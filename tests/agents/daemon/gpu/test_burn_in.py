@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agents.daemon.gpu import cuda_burn_in
-from agents.daemon.gpu.benchmark import BurnFailed, Disturbed, NotMeasurable, burn_gpu, wipe_gpu
+from agents.daemon.gpu.benchmark import BenchmarkAborted, BurnInFailed, NotMeasurable, burn_in_gpu, wipe_gpu
 
 GPU = "GPU-00000000-aaaa-bbbb-cccc-dddddddddddd"
 # Of the text that ptxas 12.9 assembled for sm_50, 60, 61, 70, 75, 80, 86, 89, 90, 100 and 120, and ptxas 13.5 for 75 to 120.
@@ -45,7 +45,7 @@ def never() -> bool:
 def test_rate_and_memory_are_measured(monkeypatch: pytest.MonkeyPatch, tflops: float) -> None:
     monkeypatch.setenv("FAKE_CUDA_TFLOPS", str(tflops))
     begun = time.monotonic()
-    found = burn_gpu(GPU, never)
+    found = burn_in_gpu(GPU, never)
     assert found.tflops == pytest.approx(tflops, rel=0.1)
     assert found.correct
     assert (found.proven_mib, found.total_mib) == (3328, 4096)
@@ -55,51 +55,51 @@ def test_rate_and_memory_are_measured(monkeypatch: pytest.MonkeyPatch, tflops: f
 
 def test_a_gpu_that_reckons_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_CUDA_WRONG", "1")
-    assert not burn_gpu(GPU, never).correct
+    assert not burn_in_gpu(GPU, never).correct
 
 
 def test_memory_that_is_not_there_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A forged card says 4 GiB and wraps around after 1 GiB: the first marks are overwritten."""
     monkeypatch.setenv("FAKE_CUDA_MIB", "1024")
-    assert burn_gpu(GPU, never).proven_mib == 1024
+    assert burn_in_gpu(GPU, never).proven_mib == 1024
 
 
 def test_memory_that_is_refused_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_CUDA_SMALL", "1")
-    assert burn_gpu(GPU, never).proven_mib == 1024
+    assert burn_in_gpu(GPU, never).proven_mib == 1024
 
 
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_CUDA_NONE", "1")
     with pytest.raises(NotMeasurable, match="no CUDA-capable device"):
-        burn_gpu(GPU, never)
+        burn_in_gpu(GPU, never)
 
 
 def test_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
     with pytest.raises(NotMeasurable, match=r"libcuda\.so\.1"):
-        burn_gpu(GPU, never)
+        burn_in_gpu(GPU, never)
 
 
 def test_a_gpu_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_CUDA_HANG", "1")
-    with pytest.raises(BurnFailed, match="in time"):
-        burn_gpu(GPU, never, deadline_s=1.0)
+    with pytest.raises(BurnInFailed, match="in time"):
+        burn_in_gpu(GPU, never, deadline_s=1.0)
 
 
 def test_an_instance_that_needs_the_gpu_ends_the_burn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_CUDA_HANG", "1")
     begun = time.monotonic()
-    with pytest.raises(Disturbed):
-        burn_gpu(GPU, lambda: time.monotonic() - begun > 0.3)
+    with pytest.raises(BenchmarkAborted):
+        burn_in_gpu(GPU, lambda: time.monotonic() - begun > 0.3)
     assert time.monotonic() - begun < 5
 
 
 def test_a_program_that_crashes_takes_nothing_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "libcuda.so.1").write_bytes(b"no library")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-    with pytest.raises((NotMeasurable, BurnFailed)):
-        burn_gpu(GPU, never)
+    with pytest.raises((NotMeasurable, BurnInFailed)):
+        burn_in_gpu(GPU, never)
 
 
 def test_the_kernel_is_the_one_that_was_assembled() -> None:
@@ -144,7 +144,7 @@ def test_fault_055_all_that_is_free_is_overwritten_and_read_back(monkeypatch: py
     monkeypatch.setenv("FAKE_CUDA_RESIDUE", "1")
     assert wipe_gpu(GPU) == 4096
     monkeypatch.setenv("FAKE_CUDA_STUCK", "1")
-    with pytest.raises(BurnFailed, match="does not read as zeros"):
+    with pytest.raises(BurnInFailed, match="does not read as zeros"):
         wipe_gpu(GPU)
     monkeypatch.setenv("FAKE_CUDA_NONE", "1")
     with pytest.raises(NotMeasurable):

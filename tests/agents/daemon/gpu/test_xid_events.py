@@ -14,7 +14,7 @@ from agents.daemon.engine.interface import Container, Usage
 from agents.daemon.engine.simulated import SimulatedRuntime
 from agents.daemon.gpu.nvml import SimulatedProbe
 from agents.daemon.gpu.xid_events import GpuEvents
-from agents.daemon.telemetry.per_second import KEPT, Seconds
+from agents.daemon.telemetry.per_second import KEPT, PerSecondSampler
 from agents.daemon.telemetry.sampler import Telemetry
 from agents.protocol.messages import GpuFacts, HostFacts, ObservedInstance
 from agents.protocol.telemetry_messages import GpuEvent
@@ -110,7 +110,7 @@ class Meter(SimulatedRuntime):
 def test_seconds_are_told_until_they_have_arrived_and_no_longer_than_a_minute() -> None:
     meter = Meter()
     probe = SimulatedProbe("T4:2", "s")
-    seconds = Seconds(meter, probe, lambda: meter.now)
+    seconds = PerSecondSampler(meter, probe, lambda: meter.now)
     seconds._begun = True  # the looks are this test's own
     uuids = tuple(gpu.uuid for gpu in probe.facts())
     box = Container("c", ID, 1, "running", "s", uuids, "t1", run_seconds=1.0)

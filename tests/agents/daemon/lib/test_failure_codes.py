@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import agents.daemon
-from agents.daemon.operations.rclone_log import _WORDS
+from agents.daemon.operations.rclone_log import _KNOWN_ERRORS
 from agents.protocol.codes import FAILURES, OPERATION_FAILURES
 
 SOURCES = sorted(Path(agents.daemon.__file__).parent.rglob("*.py"))
@@ -32,4 +32,4 @@ def texts_of(node: ast.expr) -> Iterator[str]:
 def test_every_code_is_in_the_protocol() -> None:
     named = {code for source in SOURCES for code in codes_in(source)}
     assert len(named) > 20
-    assert named | {code for _words, code, _sentence in _WORDS} <= KNOWN
+    assert named | {code for _words, code, _sentence in _KNOWN_ERRORS} <= KNOWN

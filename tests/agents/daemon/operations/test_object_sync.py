@@ -8,9 +8,9 @@ import pytest
 from agents.daemon.disks.operation_runner import Operation
 from agents.daemon.docker_engine.container_spec import EngineOptions
 from agents.daemon.lib.errors import Failed
-from agents.daemon.operations.object_sync import simulated_syncs, sync_login, sync_words
-from agents.daemon.operations.rclone_container import BoxOrder, BoxState, box_body
-from agents.daemon.operations.rclone_log import SyncStats, fault_of, read_log
+from agents.daemon.operations.object_sync import rclone_arguments, rclone_environment, simulated_syncs
+from agents.daemon.operations.rclone_container import SyncContainerOrder, SyncContainerState, container_body
+from agents.daemon.operations.rclone_log import SyncStats, failure_of, read_log
 from agents.protocol.messages import OperationOrder
 from agents.protocol.sentences import say
 
@@ -51,24 +51,24 @@ def test_figures_are_the_last_that_were_told() -> None:
     ],
 )
 def test_why_it_failed(said: str, code: str) -> None:
-    assert fault_of(1, [said], ["hush"])[0] == code
+    assert failure_of(1, [said], ["hush"])[0] == code
 
 
 def test_what_a_renter_reads_holds_no_login() -> None:
     said = ["Attempt 1/3 failed", 'a: Put "https://x/y?X-Amz-Credential=AKIA&X-Amz-Signature=1": odd AKIA hush\x1b']
-    code, detail = fault_of(1, said, ["hush", "AKIA"])
+    code, detail = failure_of(1, said, ["hush", "AKIA"])
     assert code == "sync_failed"
     assert not {"AKIA", "hush", "X-Amz-Signature", "\x1b"} & set(detail.split())
     assert "Signature" not in detail
-    assert fault_of(3, [], []) == ("folder_missing", "There is no such folder to copy from.")
+    assert failure_of(3, [], []) == ("folder_missing", "There is no such folder to copy from.")
 
 
 def test_what_rclone_is_asked_for() -> None:
-    assert sync_words(ARGS)[:3] == ("copy", "/disk/models/a b", "remote:bucket/berth/x")
-    down = sync_words({**ARGS, "direction": "down", "delete": "yes", "path": "", "remote": "bucket"})
+    assert rclone_arguments(ARGS)[:3] == ("copy", "/disk/models/a b", "remote:bucket/berth/x")
+    down = rclone_arguments({**ARGS, "direction": "down", "delete": "yes", "path": "", "remote": "bucket"})
     assert down[:3] == ("sync", "remote:bucket", "/disk")
     assert not any("hush" in word for word in down)
-    told = sync_login({**ARGS, "virtual_host": "yes"})
+    told = rclone_environment({**ARGS, "virtual_host": "yes"})
     assert told["RCLONE_CONFIG_REMOTE_SECRET_ACCESS_KEY"] == "hush"
     assert told["RCLONE_CONFIG_REMOTE_FORCE_PATH_STYLE"] == "false"
 
@@ -78,14 +78,14 @@ def test_what_rclone_is_asked_for() -> None:
 )
 def test_what_no_control_plane_of_ours_would_ask(changes: dict[str, str]) -> None:
     with pytest.raises(Failed):
-        sync_words({**ARGS, **changes})
+        rclone_arguments({**ARGS, **changes})
     with pytest.raises(Failed):
-        sync_login({**ARGS, "secret": "two\nlines"})
+        rclone_environment({**ARGS, "secret": "two\nlines"})
 
 
 def test_its_container_has_one_disk_and_nothing_else() -> None:
-    order = BoxOrder("a" * 32, "berth/sync:1", "/state/mounts/x", read_only=True, words=("copy",))
-    body = box_body(order, EngineOptions("host", seccomp="{}"))
+    order = SyncContainerOrder("a" * 32, "berth/sync:1", "/state/mounts/x", read_only=True, words=("copy",))
+    body = container_body(order, EngineOptions("host", seccomp="{}"))
     assert body["HostConfig"]["CapAdd"] == ["DAC_OVERRIDE"]
     assert [mount["Source"] for mount in body["HostConfig"]["Mounts"]] == ["/state/mounts/x"]
     assert body["HostConfig"]["Mounts"][0]["ReadOnly"]
@@ -95,12 +95,12 @@ def test_its_container_has_one_disk_and_nothing_else() -> None:
 
 
 def test_which_ends_are_results() -> None:
-    assert BoxState(running=False, code=0).has_result
-    assert BoxState(running=False, code=137, out_of_memory=True).has_result
-    assert not BoxState(running=False, code=137).has_result, "the machine went down"
-    assert not BoxState(running=False, code=90).has_result, "it was not told its login"
-    assert not BoxState(running=False).has_result
-    assert not BoxState(running=True).has_result
+    assert SyncContainerState(running=False, code=0).has_result
+    assert SyncContainerState(running=False, code=137, out_of_memory=True).has_result
+    assert not SyncContainerState(running=False, code=137).has_result, "the machine went down"
+    assert not SyncContainerState(running=False, code=90).has_result, "it was not told its login"
+    assert not SyncContainerState(running=False).has_result
+    assert not SyncContainerState(running=True).has_result
 
 
 def test_a_simulated_host_copies_nothing_and_says_so() -> None:

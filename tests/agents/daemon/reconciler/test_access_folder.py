@@ -59,8 +59,8 @@ def test_a_notice_is_a_file_while_it_stands_and_only_then(tmp_path: Path) -> Non
     folders, calm = AccessFolders(tmp_path / "access"), wanted(ssh_keys=["k"])
     noticed = wanted(ssh_keys=["k"], preempt_at=1_790_000_120)
     folder = folders.write(calm)
-    assert folders.is_told(calm)
-    assert not folders.is_told(noticed)
+    assert folders.has_current_notice(calm)
+    assert not folders.has_current_notice(noticed)
     folders.write(noticed)
     assert json.loads((folder / "preempt.json").read_text()) == {
         "reason": "spot",
@@ -70,8 +70,8 @@ def test_a_notice_is_a_file_while_it_stands_and_only_then(tmp_path: Path) -> Non
     assert (folder / "preempt.json").stat().st_mode & 0o777 == 0o644
     again = AccessFolders(tmp_path / "access")
     assert again.digest(noticed.id) == access_digest(noticed) != access_digest(calm)
-    assert again.is_told(noticed)
-    assert not again.is_told(wanted(preempt_at=1_790_000_999))
+    assert again.has_current_notice(noticed)
+    assert not again.has_current_notice(wanted(preempt_at=1_790_000_999))
     again.write(calm)
     assert not (folder / "preempt.json").exists()
     assert AccessFolders(tmp_path / "access").digest(calm.id) == access_digest(calm)

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, DiskTrouble, SimulatedDisks
-from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefused, Pull, PullStalled
+from agents.daemon.disks.loop_disks import DiskCommandFailed, DiskFull, DiskMissing, SimulatedDisks
+from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefused, ImageRequest, PullStalled
 from agents.daemon.engine.simulated import SimulatedRuntime
-from agents.daemon.gpu.benchmark import BurnFailed, NotMeasurable
-from agents.daemon.gpu.claims import GpuTable
-from agents.daemon.gpu.wipe import Wipes
+from agents.daemon.gpu.benchmark import BurnInFailed, NotMeasurable
+from agents.daemon.gpu.claims import GpuClaims
+from agents.daemon.gpu.wipe import GpuWiper
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.journal import Entry, Journal
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.actions import ActionExecutor, Limits
-from agents.daemon.reconciler.jobs import Busy, Job
+from agents.daemon.reconciler.jobs import Job, JobPhase
 from agents.daemon.reconciler.plan import Action, Kind
 from agents.protocol.codes import FAILURES
 from agents.protocol.messages import DesiredInstance
@@ -45,7 +45,7 @@ class Engine(SimulatedRuntime):
     def has_image(self, reference: str) -> bool:
         return self.images
 
-    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
+    def pull_image(self, pull: ImageRequest, cancelled: threading.Event) -> None:
         pull.said(say("receiving"), ())
         self.pull(cancelled)
 
@@ -93,7 +93,7 @@ class Bench:
         self.disks = Disks()
         self.journal = Journal(folder / "journal", durable=False)
         self.access = AccessFolders(folder / "access")
-        self.heard: list[Busy | None] = []
+        self.heard: list[JobPhase | None] = []
         self.limits = Limits(40000, 40999, ssh_deadline_s=0.1)
 
     def steps(self) -> ActionExecutor:
@@ -180,7 +180,7 @@ def test_an_engine_that_wants_the_network_first(bench: Bench) -> None:
     ("error", "code"),
     [
         (DiskFull("x"), "disk_full"),
-        (DiskTrouble("mount: only root can do that"), "create_failed"),
+        (DiskCommandFailed("mount: only root can do that"), "create_failed"),
         (OSError(errno.EROFS, "Read-only file system"), "create_failed"),
         (OSError(errno.EIO, "Input/output error"), "create_failed"),
     ],
@@ -264,7 +264,7 @@ def test_the_fourth_wall_between_two_starts_at_once(
 ) -> None:
     """Neither runs yet when the other is checked: the claim decides. With the wall down both start."""
     if wall == "down":
-        monkeypatch.setattr(GpuTable, "claimed", lambda *_: nullcontext())
+        monkeypatch.setattr(GpuClaims, "claimed", lambda *_: nullcontext())
     inside, outcome = threading.Barrier(2), []
     really = bench.engine.start
 
@@ -429,7 +429,7 @@ def test_fault_055_a_gpu_is_empty_before_the_next_container_starts(bench: Bench,
         SimulatedRuntime.start(bench.engine, container)
 
     monkeypatch.setattr(bench.engine, "start", start)
-    wipes = Wipes(processes, lambda uuid: told.append(f"wiped {uuid}"))
+    wipes = GpuWiper(processes, lambda uuid: told.append(f"wiped {uuid}"))
     steps = ActionExecutor(
         runtime=bench.engine,
         disks=bench.disks,
@@ -451,7 +451,7 @@ def test_fault_055_a_gpu_is_empty_before_the_next_container_starts(bench: Bench,
     ("processes", "trouble", "code"),
     [
         (1, None, "gpu_conflict"),
-        (0, BurnFailed("it stays"), "start_failed"),
+        (0, BurnInFailed("it stays"), "start_failed"),
         (0, NotMeasurable("no CUDA"), ""),
         (None, None, ""),
     ],
@@ -463,7 +463,7 @@ def test_fault_055_a_gpu_that_is_not_empty_starts_nothing(
         if trouble is not None:
             raise trouble
 
-    wipes = Wipes(lambda uuid: processes, wipe, end_within_s=0.0)
+    wipes = GpuWiper(lambda uuid: processes, wipe, end_within_s=0.0)
     with pytest.raises(Failed) if code else nullcontext() as failed:
         wipes.prepare(WANTED)
     assert not code or failed.value.code == code  # type: ignore[union-attr]

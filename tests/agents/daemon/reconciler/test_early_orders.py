@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agents.daemon.lib.journal import Entry
-from agents.daemon.reconciler.fencing import NOTHING, judge_slip
+from agents.daemon.reconciler.fencing import NOTHING_ACCEPTED, validate_early_order
 from agents.protocol.messages import DesiredInstance, DesiredState, Report, WaitAnswer
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import SLIP_KEY, Market, renamed
@@ -142,23 +142,23 @@ def answer(market: Market, wanted: DesiredInstance, *, version: int = 8, key: st
 
 
 def test_the_next_change_counts(market: Market, wanted: DesiredInstance) -> None:
-    verdict = judge_slip(answer(market, wanted), NEWEST, {})
+    verdict = validate_early_order(answer(market, wanted), NEWEST, {})
     assert verdict.accepted == [wanted]
     assert verdict.changes[wanted.id].generation == 1
 
 
 @pytest.mark.parametrize("version", [0, 6, 7, 9, 1_700_000_000_000_000])
 def test_not_when_it_is_old_or_not_the_only_change(market: Market, wanted: DesiredInstance, version: int) -> None:
-    assert judge_slip(answer(market, wanted, version=version), NEWEST, {}) == NOTHING
+    assert validate_early_order(answer(market, wanted, version=version), NEWEST, {}) == NOTHING_ACCEPTED
 
 
 def test_not_on_a_frozen_host(market: Market, wanted: DesiredInstance) -> None:
-    assert judge_slip(answer(market, wanted), replace(NEWEST, frozen=True), {}) == NOTHING
+    assert validate_early_order(answer(market, wanted), replace(NEWEST, frozen=True), {}) == NOTHING_ACCEPTED
 
 
 @pytest.mark.parametrize("key", ["", "zz", "5b" * 32])
 def test_not_under_another_key_or_none(market: Market, wanted: DesiredInstance, key: str) -> None:
-    verdict = judge_slip(answer(market, wanted), replace(NEWEST, slip_key=key), {})
+    verdict = validate_early_order(answer(market, wanted), replace(NEWEST, slip_key=key), {})
     assert verdict.accepted == []
     assert len(verdict.refused) == 1
 
@@ -167,16 +167,16 @@ def test_not_under_another_key_or_none(market: Market, wanted: DesiredInstance, 
     "entry", [Entry(generation=1, fence=1), Entry(generation=2, fence=1), Entry(generation=1, run="gone")]
 )
 def test_not_for_a_generation_that_was_accepted_before(market: Market, wanted: DesiredInstance, entry: Entry) -> None:
-    assert judge_slip(answer(market, wanted), NEWEST, {wanted.id: entry}) == NOTHING
+    assert validate_early_order(answer(market, wanted), NEWEST, {wanted.id: entry}) == NOTHING_ACCEPTED
 
 
 @pytest.mark.parametrize("entry", [Entry(generation=1, fence=2), Entry(generation=1, fence=1, run="gone")])
 def test_fences_and_graves_hold_against_a_higher_generation(market: Market, wanted: DesiredInstance, entry: Entry) -> None:
-    verdict = judge_slip(answer(market, renamed(wanted)), NEWEST, {wanted.id: entry})
+    verdict = validate_early_order(answer(market, renamed(wanted)), NEWEST, {wanted.id: entry})
     assert verdict.accepted == []
     assert len(verdict.refused) == 1
 
 
 @pytest.mark.parametrize("run", ["stopped", "gone"])
 def test_a_slip_ends_nothing(market: Market, wanted: DesiredInstance, run: str) -> None:
-    assert judge_slip(answer(market, replace(wanted, run=run)), NEWEST, {}) == NOTHING  # type: ignore[arg-type]  # a Run
+    assert validate_early_order(answer(market, replace(wanted, run=run)), NEWEST, {}) == NOTHING_ACCEPTED  # type: ignore[arg-type]  # a Run

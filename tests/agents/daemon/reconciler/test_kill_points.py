@@ -21,8 +21,8 @@ from agents.daemon.engine.simulated import SimulatedRuntime
 from agents.daemon.lib.journal import EndedBy, Journal
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.actions import ActionExecutor, Limits
-from agents.daemon.reconciler.exit_causes import Endings
-from agents.daemon.reconciler.fencing import judge
+from agents.daemon.reconciler.exit_causes import ExitCauses
+from agents.daemon.reconciler.fencing import filter_stale
 from agents.daemon.reconciler.plan import Observed, plan
 from agents.daemon.reconciler.report_phases import row_of
 from agents.daemon.reconciler.worker_pool import WorkerPool
@@ -175,7 +175,7 @@ class AgentMachine(RuleBasedStateMachine):
             self.settle()
 
     def turn(self) -> None:
-        verdict = judge(list(self.wanted.values()), self.journal.entries())
+        verdict = filter_stale(list(self.wanted.values()), self.journal.entries())
         assert not verdict.refused
         self.journal.record(verdict.changes)
         observed = Observed(
@@ -210,7 +210,7 @@ class AgentMachine(RuleBasedStateMachine):
             if desired.run == "gone":
                 assert own == [] and instance in self.crew.absent
                 continue
-            Endings(self.runtime, self.journal).settle(own)
+            ExitCauses(self.runtime, self.journal).settle(own)
             row = row_of(instance, self.journal.entry(instance), own)
             if desired.run == "stopped":
                 assert row.phase == "stopped"

@@ -6,8 +6,8 @@ import pytest
 
 from agents.daemon.engine.interface import Container
 from agents.daemon.lib.journal import Entry
-from agents.daemon.reconciler.jobs import Busy
-from agents.daemon.reconciler.report_phases import ASKING, CUT, RESTARTED, VANISHED, row_of
+from agents.daemon.reconciler.jobs import JobPhase
+from agents.daemon.reconciler.report_phases import CAUSE_PENDING, RESTARTED, UNREACHABLE, VANISHED, row_of
 from agents.protocol.sentences import say
 
 ID = "a" * 32
@@ -24,8 +24,8 @@ TOLD = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
         ([replace(RUNNING, status="created")], Entry(generation=2), "creating", 2, ""),
         ([RUNNING], Entry(generation=2), "testing", 2, ""),
         ([RUNNING], PASSED, "running", 2, ""),
-        ([replace(RUNNING, detached=True)], PASSED, "unknown", 2, CUT),  # nobody reaches it, so nobody pays for it
-        ([replace(RUNNING, cut="The bridge is gone.")], PASSED, "unknown", 2, CUT),
+        ([replace(RUNNING, detached=True)], PASSED, "unknown", 2, UNREACHABLE),  # nobody reaches it, so nobody pays for it
+        ([replace(RUNNING, cut="The bridge is gone.")], PASSED, "unknown", 2, UNREACHABLE),
         ([replace(RUNNING, cut="The bridge is gone.")], replace(PASSED, run="stopped"), "stopping", 2, ""),
         ([RUNNING], Entry(generation=3, accepted=2), "running", 2, ""),  # the restart is yet to come
         ([RUNNING, replace(ENDED, id="d", generation=1)], PASSED, "running", 2, ""),
@@ -63,7 +63,7 @@ def test_phases(own: list[Container], entry: Entry, phase: str, generation: int,
 
 
 def test_what_is_being_done_comes_first() -> None:
-    row = row_of(ID, Entry(generation=3, accepted=2), [RUNNING], busy=Busy("pulling", say("copying")))
+    row = row_of(ID, Entry(generation=3, accepted=2), [RUNNING], busy=JobPhase("pulling", say("copying")))
     assert (row.phase, row.generation, row.detail, row.failure_code) == ("pulling", 3, "Copying.", "")
     assert row.said == say("copying")
 
@@ -81,6 +81,6 @@ def test_a_run_that_has_ended_tells_how_long_it_was() -> None:
 
 def test_reasons_are_sentences() -> None:
     assert "code 3" in row_of(ID, TOLD, [ENDED]).detail
-    assert row_of(ID, PASSED, [ENDED]).detail == ASKING
+    assert row_of(ID, PASSED, [ENDED]).detail == CAUSE_PENDING
     assert row_of(ID, PASSED, []).detail == VANISHED
     assert row_of(ID, PASSED, [replace(ENDED, before_boot=True)]).detail == RESTARTED

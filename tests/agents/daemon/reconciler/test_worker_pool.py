@@ -12,7 +12,7 @@ import pytest
 from agents.daemon.engine.interface import EngineRefused
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.journal import Journal
-from agents.daemon.reconciler.jobs import Busy, Job
+from agents.daemon.reconciler.jobs import Job, JobPhase
 from agents.daemon.reconciler.plan import Action
 from agents.daemon.reconciler.worker_pool import WorkerPool
 from agents.protocol.messages import DesiredInstance
@@ -86,7 +86,7 @@ def test_one_job_at_a_time(crew: WorkerPool, script: Script, bell: Bell) -> None
 
     script.acts["create"] = create
     crew.begin([Action("create", wanted())], time.monotonic())
-    bell.wait_for(lambda: crew.busy(math.inf) == {ID: Busy("creating", say("making_system_disk"))})
+    bell.wait_for(lambda: crew.busy(math.inf) == {ID: JobPhase("creating", say("making_system_disk"))})
     crew.begin([Action("start", wanted())], time.monotonic())
     assert script.begun == ["create"]
     go_on.set()
@@ -207,7 +207,7 @@ def test_an_older_view_says_nothing_about_what_was_done_since(crew: WorkerPool, 
     seen_at = time.monotonic()
     crew.begin([Action("create", wanted())], seen_at)
     bell.wait_for(lambda: not crew.at_work())
-    assert crew.busy(seen_at) == {ID: Busy("testing")}
+    assert crew.busy(seen_at) == {ID: JobPhase("testing")}
     crew.begin([Action("create", wanted())], seen_at)
     assert script.begun == ["create"]
     assert crew.busy(time.monotonic()) == {}

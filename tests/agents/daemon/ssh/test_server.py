@@ -22,10 +22,10 @@ from asyncssh.sftp import SFTPServer
 from agents.daemon.docker_engine.container_spec import published_ports
 from agents.daemon.engine.exec_interface import Command, Terminal
 from agents.daemon.engine.interface import EngineRefused, spec_of
-from agents.daemon.engine.ssh_interface import Door, doors_of
+from agents.daemon.engine.ssh_interface import SshAccess, ssh_access_of
 from agents.daemon.ssh.keys import HostKeys, is_password, known_keys
-from agents.daemon.ssh.server import STRANGERS_FROM_ONE, LiveBridge
-from agents.daemon.ssh.session import FIND_SFTP, TELL
+from agents.daemon.ssh.server import UNAUTHENTICATED_PER_ADDRESS, EmbeddedSshGateway
+from agents.daemon.ssh.session import FIND_SFTP, SIGNAL_SCRIPT
 from agents.daemon.ssh.sftp import ContainerFiles
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.local_programs import LocalCommand
@@ -44,7 +44,7 @@ class LocalInside:
     def command(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Command:
         if not self.there:
             raise EngineRefused("The instance is not running.", missing=True)
-        if TELL in words or FIND_SFTP in words:
+        if SIGNAL_SCRIPT in words or FIND_SFTP in words:
             words = ["true"]
         return LocalCommand(words, {**env, "HOME": str(self.home), "PATH": os.environ["PATH"]})
 
@@ -90,8 +90,8 @@ def inside(tmp_path: Path) -> LocalInside:
 
 
 @pytest.fixture
-def bridge(inside: LocalInside, tmp_path: Path) -> Iterator[LiveBridge]:
-    made = LiveBridge(inside, HostKeys(tmp_path / "keys"), "127.0.0.1")
+def bridge(inside: LocalInside, tmp_path: Path) -> Iterator[EmbeddedSshGateway]:
+    made = EmbeddedSshGateway(inside, HostKeys(tmp_path / "keys"), "127.0.0.1")
     yield made
     made.stop()
 
@@ -120,8 +120,8 @@ def enters(order: DesiredInstance, **options: Any) -> bool:
 def test_only_running_instances_without_a_server_have_a_door(key: asyncssh.SSHKey) -> None:
     own, other = wanted(key, allow_from=["10.0.0.0/8"]), wanted(key, has_ssh=True)
     ended, closed = wanted(key, run="stopped"), wanted(key, ports=[])
-    assert doors_of([own, other, ended, closed]) == {
-        own.id: Door(own.ports[0][1], tuple(own.ssh_keys), "", ("10.0.0.0/8",)),
+    assert ssh_access_of([own, other, ended, closed]) == {
+        own.id: SshAccess(own.ports[0][1], tuple(own.ssh_keys), "", ("10.0.0.0/8",)),
     }
     assert published_ports(own) == [(8888, 1)], "no container has the agent's port"
     assert published_ports(other) == other.ports
@@ -155,7 +155,9 @@ def test_what_is_no_hash_of_ours_matches_no_password(hashed: str) -> None:
     assert not is_password("correct horse", hashed)
 
 
-def test_keys_and_password_change_under_open_sessions(bridge: LiveBridge, key: asyncssh.SSHKey, inside: LocalInside) -> None:
+def test_keys_and_password_change_under_open_sessions(
+    bridge: EmbeddedSshGateway, key: asyncssh.SSHKey, inside: LocalInside
+) -> None:
     order, other = wanted(key), asyncssh.generate_private_key("ssh-ed25519")
     bridge.follow([order])
     assert bridge.answers(order.id)
@@ -211,7 +213,7 @@ def banner(order: DesiredInstance) -> bytes:
             return b""
 
 
-def test_who_is_taken_off_the_list_is_cut_off_at_once(bridge: LiveBridge, key: asyncssh.SSHKey) -> None:
+def test_who_is_taken_off_the_list_is_cut_off_at_once(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key, allow_from=["127.0.0.0/8", "2001:db8::/32"])
     shut = wanted(key, id=order.id, ports=order.ports, allow_from=["203.0.113.0/24"])
     bridge.follow([order])
@@ -231,7 +233,7 @@ def test_who_is_taken_off_the_list_is_cut_off_at_once(bridge: LiveBridge, key: a
 
 
 @contextmanager
-def closing_tunnel(bridge: LiveBridge, order: DesiredInstance) -> Iterator[socket.socket]:
+def closing_tunnel(bridge: EmbeddedSshGateway, order: DesiredInstance) -> Iterator[socket.socket]:
     wire = bridge.connection(order.id)
     assert wire is not None
     with wire:
@@ -239,14 +241,14 @@ def closing_tunnel(bridge: LiveBridge, order: DesiredInstance) -> Iterator[socke
         yield wire
 
 
-def test_strangers_cannot_keep_the_renter_out(bridge: LiveBridge, key: asyncssh.SSHKey) -> None:
+def test_strangers_cannot_keep_the_renter_out(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key)
     bridge.follow([order])
     assert bridge.connection("unknown") is None
 
     async def story() -> None:
         async with login(order, client_keys=[key]) as connection:
-            silent = [socket.create_connection(("127.0.0.1", order.ports[0][1])) for _ in range(STRANGERS_FROM_ONE)]
+            silent = [socket.create_connection(("127.0.0.1", order.ports[0][1])) for _ in range(UNAUTHENTICATED_PER_ADDRESS)]
             for wire in silent:
                 wire.settimeout(10)
                 assert await asyncio.to_thread(wire.recv, 4) == b"SSH-"
@@ -261,9 +263,9 @@ def test_strangers_cannot_keep_the_renter_out(bridge: LiveBridge, key: asyncssh.
 
 
 def test_a_connection_that_the_end_overtakes_is_closed(inside: LocalInside, tmp_path: Path, key: asyncssh.SSHKey) -> None:
-    bridge, order = LiveBridge(inside, HostKeys(tmp_path / "keys"), None), wanted(key)
+    bridge, order = EmbeddedSshGateway(inside, HostKeys(tmp_path / "keys"), None), wanted(key)
     bridge.follow([order])
-    loop = bridge._begin()
+    loop = bridge._ensure_loop()
     held = threading.Event()
     loop.call_soon_threadsafe(held.wait, 10)
     with ThreadPoolExecutor(1) as threads:
@@ -280,7 +282,7 @@ def test_a_connection_that_the_end_overtakes_is_closed(inside: LocalInside, tmp_
     bridge.stop()
 
 
-def test_a_port_that_is_taken_is_had_once_it_is_free(bridge: LiveBridge, key: asyncssh.SSHKey) -> None:
+def test_a_port_that_is_taken_is_had_once_it_is_free(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key)
     with socket.create_server(("127.0.0.1", order.ports[0][1])):
         bridge.follow([order])
@@ -296,7 +298,7 @@ def test_a_port_that_is_taken_is_had_once_it_is_free(bridge: LiveBridge, key: as
         assert not bridge.answers(order.id), "free at once when the instance needs it no more"
 
 
-def test_what_is_not_offered_is_refused(bridge: LiveBridge, key: asyncssh.SSHKey) -> None:
+def test_what_is_not_offered_is_refused(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key)
     bridge.follow([order])
 
@@ -351,7 +353,9 @@ NAMES = [
 ]
 
 
-def test_files_of_any_name_and_any_place_in_them(bridge: LiveBridge, key: asyncssh.SSHKey, inside: LocalInside) -> None:
+def test_files_of_any_name_and_any_place_in_them(
+    bridge: EmbeddedSshGateway, key: asyncssh.SSHKey, inside: LocalInside
+) -> None:
     order, home = wanted(key), inside.home
     bridge.follow([order])
     chance = random.Random(5)
@@ -430,7 +434,9 @@ async def rename_and_remove(sftp: asyncssh.SFTPClient, home: Path) -> None:
     assert not (home / "plain").exists()
 
 
-def test_a_client_cannot_fill_the_memory_of_the_agent(bridge: LiveBridge, key: asyncssh.SSHKey, inside: LocalInside) -> None:
+def test_a_client_cannot_fill_the_memory_of_the_agent(
+    bridge: EmbeddedSshGateway, key: asyncssh.SSHKey, inside: LocalInside
+) -> None:
     order, (many, long) = wanted(key), ({f"LC_{number}": "x" for number in range(500)}, {"LC_LONG": "x" * 5000})
     bridge.follow([order])
     (inside.home / "large").write_bytes(bytes(2**20))

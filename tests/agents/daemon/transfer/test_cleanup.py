@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.daemon.engine.interface import EngineSilent
-from agents.daemon.transfer.cleanup import TransferCleanup, both, drop_spares
+from agents.daemon.transfer.cleanup import TransferCleanup, chain_cleanups, delete_incomplete_files
 
 OLD = 1_600_000_000
 TARGET, ORDER, OTHER = "a" * 32, "b" * 32, "c" * 32
@@ -26,7 +26,7 @@ def trip(state: Path, place: str, order: str, *, at: float = OLD) -> Path:
 
 
 def test_half_made_disks_and_lone_cards_go(tmp_path: Path) -> None:
-    drop_spares(tmp_path)  # of a host that has nothing yet
+    delete_incomplete_files(tmp_path)  # of a host that has nothing yet
     gone = [
         make(tmp_path / name)
         for name in (
@@ -46,7 +46,7 @@ def test_half_made_disks_and_lone_cards_go(tmp_path: Path) -> None:
             f"snapshots/{OTHER}.json",
         )
     ]
-    drop_spares(tmp_path)
+    delete_incomplete_files(tmp_path)
     assert [path for path in gone if path.exists()] == []
     assert [path for path in kept if not path.exists()] == []
 
@@ -68,7 +68,7 @@ def test_an_engine_that_is_silent_stops_nothing(tmp_path: Path, caplog: pytest.L
 
     folder = trip(tmp_path, "moves", ORDER)
     told: list[object] = []
-    both(TransferCleanup(tmp_path, forget).tidy, told.append)(())
+    chain_cleanups(TransferCleanup(tmp_path, forget).tidy, told.append)(())
     assert not folder.exists()
     assert "the engine keeps" in caplog.text
     assert told == [()]

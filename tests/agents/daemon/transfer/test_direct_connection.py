@@ -11,8 +11,15 @@ import pytest
 
 from agents.daemon.disks.operation_runner import Operation
 from agents.daemon.lib.errors import Failed, Superseded
-from agents.daemon.transfer.direct_connection import MOST_CALLERS, Listener, Meeting, Opened, SocketLine, dial
-from agents.daemon.transfer.instance_transfer import Mover
+from agents.daemon.transfer.direct_connection import (
+    MOST_CALLERS,
+    ConnectionRendezvous,
+    Listener,
+    OpenConnection,
+    SocketChannel,
+    dial,
+)
+from agents.daemon.transfer.instance_transfer import InstanceTransfer
 from agents.daemon.transfer.transfer_protocol import ConnectionLost, EncryptedChannel
 from tests.agents.daemon.transfer.test_instance_transfer import Exchange, Killed, Place, die_at, operation
 from tests.agents.daemon.transfer.test_transfer_protocol import pipes
@@ -28,11 +35,11 @@ def port() -> int:
 
 
 @pytest.fixture
-def calls(port: int) -> Iterator["queue.Queue[Opened]"]:
-    came: queue.Queue[Opened] = queue.Queue()
-    taken: list[Opened] = []
+def calls(port: int) -> Iterator["queue.Queue[OpenConnection]"]:
+    came: queue.Queue[OpenConnection] = queue.Queue()
+    taken: list[OpenConnection] = []
 
-    def take(opened: Opened) -> None:
+    def take(opened: OpenConnection) -> None:
         taken.append(opened)
         came.put(opened)
 
@@ -43,7 +50,7 @@ def calls(port: int) -> Iterator["queue.Queue[Opened]"]:
         opened.line.close()
 
 
-def test_what_one_says_the_other_hears(port: int, calls: "queue.Queue[Opened]") -> None:
+def test_what_one_says_the_other_hears(port: int, calls: "queue.Queue[OpenConnection]") -> None:
     here = dial("127.0.0.1", port, KEY, private=True)
     there = calls.get(timeout=10)
     here.sealed.say(b"x" * 1024 * 1024)
@@ -56,20 +63,20 @@ def test_what_one_says_the_other_hears(port: int, calls: "queue.Queue[Opened]") 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_a_host_that_listens_on_both_families_is_called_on_either(address: str, port: int) -> None:
-    came: queue.Queue[Opened] = queue.Queue()
+    came: queue.Queue[OpenConnection] = queue.Queue()
     listener = Listener("::", port, KEY, came.put)
     dial(address, port, KEY, private=True).line.close()
     came.get(timeout=10).line.close()
     listener.close()
 
 
-def test_another_key_gets_no_line(port: int, calls: "queue.Queue[Opened]") -> None:
+def test_another_key_gets_no_line(port: int, calls: "queue.Queue[OpenConnection]") -> None:
     with pytest.raises(OSError):
         dial("127.0.0.1", port, bytes(32), private=True)
     assert calls.empty()
 
 
-def test_what_was_sealed_for_one_line_says_nothing_on_the_next(port: int, calls: "queue.Queue[Opened]") -> None:
+def test_what_was_sealed_for_one_line_says_nothing_on_the_next(port: int, calls: "queue.Queue[OpenConnection]") -> None:
     """Somebody in between who sends again what they heard."""
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as between:
@@ -78,7 +85,7 @@ def test_what_was_sealed_for_one_line_says_nothing_on_the_next(port: int, calls:
         dial("127.0.0.1", between.getsockname()[1], KEY, private=True).line.close()
         thread.join(10)
     calls.get(timeout=10)
-    again = SocketLine(socket.create_connection(("127.0.0.1", port)))
+    again = SocketChannel(socket.create_connection(("127.0.0.1", port)))
     again.send(heard[0])
     again.recv()
     again.send(heard[1])
@@ -88,7 +95,7 @@ def test_what_was_sealed_for_one_line_says_nothing_on_the_next(port: int, calls:
 
 
 def _listen_in(between: socket.socket, port: int, heard: list[bytes]) -> None:
-    caller, far = SocketLine(between.accept()[0]), SocketLine(socket.create_connection(("127.0.0.1", port)))
+    caller, far = SocketChannel(between.accept()[0]), SocketChannel(socket.create_connection(("127.0.0.1", port)))
     for _ in range(2):
         heard.append(caller.recv())
         far.send(heard[-1])
@@ -102,7 +109,7 @@ def test_with_the_listener_end_those_who_have_not_shown_the_key(port: int) -> No
     before = set(threading.enumerate())
     listener = Listener("127.0.0.1", port, KEY, lambda opened: None)
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_CALLERS)]
-    half = SocketLine(silent[0])
+    half = SocketChannel(silent[0])
     half.send(bytes(16))
     assert len(half.recv(10)) == 16, "it waits for the proof by now"
     wait_until("all are listened to", lambda: len(set(threading.enumerate()) - before) == 1 + MOST_CALLERS, timeout=20)
@@ -116,7 +123,7 @@ def test_with_the_listener_end_those_who_have_not_shown_the_key(port: int) -> No
 
 
 def test_those_who_only_connect_keep_nobody_out_for_long(
-    port: int, calls: "queue.Queue[Opened]", monkeypatch: pytest.MonkeyPatch
+    port: int, calls: "queue.Queue[OpenConnection]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agents.daemon.transfer.direct_connection.PROVE_S", 0.3)
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3 * MOST_CALLERS)]
@@ -130,7 +137,7 @@ def test_those_who_only_connect_keep_nobody_out_for_long(
 
 @pytest.mark.parametrize("dripping", [b"\0\0\1\0", b"\0\x10\0\0"])
 def test_those_who_send_a_byte_at_a_time_keep_nobody_out_for_long(
-    dripping: bytes, port: int, calls: "queue.Queue[Opened]", monkeypatch: pytest.MonkeyPatch
+    dripping: bytes, port: int, calls: "queue.Queue[OpenConnection]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And whoever has not shown the key is asked for no more than that takes."""
     monkeypatch.setattr("agents.daemon.transfer.direct_connection.PROVE_S", 0.5)
@@ -172,12 +179,12 @@ def test_another_owners_host_is_not_dialled_at_an_address_of_this_network(addres
         dial(address, port, KEY, private=False)
 
 
-def line() -> Opened:
+def line() -> OpenConnection:
     far, near = pipes()
-    return Opened(near, EncryptedChannel(near, KEY, is_source=False), direct=far is not None)
+    return OpenConnection(near, EncryptedChannel(near, KEY, is_source=False), direct=far is not None)
 
 
-def _call_when(asked: threading.Event, meeting: Meeting, opened: Opened) -> None:
+def _call_when(asked: threading.Event, meeting: ConnectionRendezvous, opened: OpenConnection) -> None:
     def call() -> None:
         asked.wait(10)
         meeting.called(opened)
@@ -186,9 +193,9 @@ def _call_when(asked: threading.Event, meeting: Meeting, opened: Opened) -> None
 
 
 def test_a_call_comes_before_a_relay_at_which_nobody_is() -> None:
-    meeting, asked, hold = Meeting(), threading.Event(), threading.Event()
+    meeting, asked, hold = ConnectionRendezvous(), threading.Event(), threading.Event()
 
-    def by_relay() -> Opened:
+    def by_relay() -> OpenConnection:
         asked.set()
         hold.wait(10)
         raise OSError("nobody came")
@@ -200,13 +207,13 @@ def test_a_call_comes_before_a_relay_at_which_nobody_is() -> None:
 
 
 def test_a_new_call_ends_a_line_that_is_broken_without_a_word() -> None:
-    meeting, closed = Meeting(), []
+    meeting, closed = ConnectionRendezvous(), []
 
     first, second = line(), line()
     first.line.close = lambda: closed.append("first")  # type: ignore[method-assign]  # what a socket would wake up from
     asked = threading.Event()
 
-    def by_relay() -> Opened:
+    def by_relay() -> OpenConnection:
         asked.set()
         threading.Event().wait(0.2)
         raise OSError("nobody came")
@@ -240,8 +247,8 @@ def carry(
 
     sending = order("send_root", 0)
     dials = [relay.dial(side) for side in (0, 1)] if relay else [nobody, nobody]
-    sender = Mover(roots=here.roots, disks=here.disks, state=here.state, open_pair=dials[0])  # type: ignore[arg-type]
-    target = Mover(
+    sender = InstanceTransfer(roots=here.roots, disks=here.disks, state=here.state, open_pair=dials[0])  # type: ignore[arg-type]
+    target = InstanceTransfer(
         roots=there.roots,
         disks=there.disks,
         state=there.state,

@@ -15,11 +15,11 @@ import pytest
 from agents.daemon.disks.loop_disks import LoopDisks, SimulatedDisks
 from agents.daemon.disks.operation_runner import Operation, Operator
 from agents.daemon.engine.simulated import SimulatedRuntime
-from agents.daemon.lib.chunk_manifest import CHUNK, Part
+from agents.daemon.lib.chunk_manifest import CHUNK, ContentRange
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.sizes import GIB
 from agents.daemon.transfer import transfer_session
-from agents.daemon.transfer.instance_transfer import DISK, Mover, move_operators
+from agents.daemon.transfer.instance_transfer import DISK, InstanceTransfer, transfer_operators
 from agents.protocol.messages import OperationOrder
 from tests.agents.daemon.transfer.test_transfer_protocol import KEY, Pipe, pipes
 
@@ -52,14 +52,14 @@ class FileRoots:
         path.write_bytes((self.folder / source).read_bytes())
         progress(1, 1)
 
-    def parts(self, path: Path) -> tuple[Part, ...]:
-        return (Part(BASE, 100, 2 * MIB),)
+    def parts(self, path: Path) -> tuple[ContentRange, ...]:
+        return (ContentRange(BASE, 100, 2 * MIB),)
 
     def hold(self, image: str, parcel: str) -> frozenset[str]:
         self.holding.add(parcel)
         return self.has.get(image, frozenset())
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+    def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
         content = path.read_bytes()
         if BASE in held:  # what did not travel is here already
             content = content[:100] + BASE_CONTENT + content[100 + 2 * MIB :]
@@ -95,7 +95,9 @@ class Place:
         return self.disks.paths(instance)[0]
 
     def operators(self, dial: Any = None, checkpoint: Callable[[str], None] = lambda name: None) -> Mapping[str, Operator]:
-        return Mover(roots=self.roots, disks=self.disks, state=self.state, open_pair=dial, checkpoint=checkpoint).operators()
+        return InstanceTransfer(
+            roots=self.roots, disks=self.disks, state=self.state, open_pair=dial, checkpoint=checkpoint
+        ).operators()
 
     def has_all_of(self, other: "Place") -> bool:
         root = self.roots.saved(TARGET, 0)
@@ -367,7 +369,9 @@ def test_two_that_never_meet_give_up(there: Place, monkeypatch: pytest.MonkeyPat
 
 def test_a_simulated_host_has_the_root_as_soon_as_it_is_named(tmp_path: Path) -> None:
     runtime = SimulatedRuntime(tmp_path / "simulated.json")
-    operators = move_operators(runtime, SimulatedDisks(), state=tmp_path, open_pair=lambda pair, ticket: Pipe(None, None))  # type: ignore[arg-type]  # never dialled
+    operators = transfer_operators(
+        runtime, SimulatedDisks(), state=tmp_path, open_pair=lambda *_: pytest.fail("a simulated host dialled")
+    )
     assert operators["receive_root"](operation("receive_root")) == {"simulated": "1"}
     assert operators["send_root"](operation("send_root")) == {"simulated": "1"}
     assert runtime.saved_root(TARGET, 0) is not None

@@ -16,16 +16,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.lib.chunk_manifest import CHUNK, HOLE, BadManifest, Digests, Parcel, Sheet, describe, parcel_of
+from agents.daemon.lib.chunk_manifest import (
+    CHUNK,
+    HOLE,
+    BadManifest,
+    Digests,
+    FileManifest,
+    TransferManifest,
+    build_manifest,
+    hash_file,
+)
 from agents.daemon.transfer import transfer_protocol
 from agents.daemon.transfer.transfer_protocol import (
     PIECE,
     ConnectionLost,
     EncryptedChannel,
-    Inbox,
-    hear_parcel,
-    receive_parcel,
-    send_parcel,
+    ReceiveDirectory,
+    receive_files,
+    receive_manifest,
+    send_files,
 )
 
 KEY = bytes(range(32))
@@ -84,17 +93,17 @@ def make_files(folder: Path, seed: int = 1) -> dict[str, Path]:
     return {NAMES[0]: root, NAMES[1]: disk}
 
 
-def parcel_from(files: dict[str, Path]) -> Parcel:
-    return Parcel(tuple(describe(name, path) for name, path in files.items()))
+def parcel_from(files: dict[str, Path]) -> TransferManifest:
+    return TransferManifest(tuple(hash_file(name, path) for name, path in files.items()))
 
 
-def carry(files: dict[str, Path], inbox: Inbox, source: Pipe, target: Pipe, key: bytes = KEY) -> int | Exception:
+def carry(files: dict[str, Path], inbox: ReceiveDirectory, source: Pipe, target: Pipe, key: bytes = KEY) -> int | Exception:
     """One call of both sides; the first chunk that was asked for, or what the target met."""
     parcel = parcel_from(files)
 
     def send() -> None:
         with suppress(ConnectionLost):
-            send_parcel(EncryptedChannel(source, KEY, is_source=True), parcel, files, lambda done, total: None)
+            send_files(EncryptedChannel(source, KEY, is_source=True), parcel, files, lambda done, total: None)
         source.close()
 
     sender = threading.Thread(target=send)
@@ -102,7 +111,7 @@ def carry(files: dict[str, Path], inbox: Inbox, source: Pipe, target: Pipe, key:
     line = EncryptedChannel(target, key, is_source=False)
     first: list[int] = []
     try:
-        receive_parcel(line, hear_parcel(line, tuple(files)), inbox, lambda done, total: None, first.append)
+        receive_files(line, receive_manifest(line, tuple(files)), inbox, lambda done, total: None, first.append)
         return first[0]
     except (ConnectionLost, BadManifest) as error:
         return error
@@ -118,16 +127,16 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def inbox(tmp_path: Path) -> Inbox:
+def inbox(tmp_path: Path) -> ReceiveDirectory:
     (tmp_path / "target").mkdir()
-    return Inbox(tmp_path / "target", sparse)
+    return ReceiveDirectory(tmp_path / "target", sparse)
 
 
-def arrived(files: dict[str, Path], inbox: Inbox) -> bool:
+def arrived(files: dict[str, Path], inbox: ReceiveDirectory) -> bool:
     return all(inbox.path(name).read_bytes() == path.read_bytes() for name, path in files.items())
 
 
-def test_a_parcel_arrives_whole_and_its_holes_stay_at_home(files: dict[str, Path], inbox: Inbox) -> None:
+def test_a_parcel_arrives_whole_and_its_holes_stay_at_home(files: dict[str, Path], inbox: ReceiveDirectory) -> None:
     source, target = pipes()
     assert carry(files, inbox, source, target) == 0
     assert arrived(files, inbox)
@@ -142,7 +151,7 @@ def test_whatever_is_cut_goes_on_where_it_broke(cuts: list[int], tmp_path_factor
     folder = tmp_path_factory.mktemp("cuts")
     (folder / "source").mkdir()
     (folder / "target").mkdir()
-    files, inbox = make_files(folder / "source"), Inbox(folder / "target", sparse)
+    files, inbox = make_files(folder / "source"), ReceiveDirectory(folder / "target", sparse)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transfer_protocol, "KEEP_EVERY", 1)
         firsts = []
@@ -158,14 +167,14 @@ def test_whatever_is_cut_goes_on_where_it_broke(cuts: list[int], tmp_path_factor
     assert last >= came
 
 
-def test_the_source_hears_that_it_may_go_when_that_has_been_noted(files: dict[str, Path], inbox: Inbox) -> None:
+def test_the_source_hears_that_it_may_go_when_that_has_been_noted(files: dict[str, Path], inbox: ReceiveDirectory) -> None:
     """Killed in that moment, the target needs the source once more: it must not have gone."""
     source, target = pipes()
     ended: list[str] = []
 
     def send() -> None:
         try:
-            send_parcel(EncryptedChannel(source, KEY, is_source=True), parcel_from(files), files, lambda done, total: None)
+            send_files(EncryptedChannel(source, KEY, is_source=True), parcel_from(files), files, lambda done, total: None)
             ended.append("done")
         except ConnectionLost:
             ended.append("cut")
@@ -177,13 +186,13 @@ def test_the_source_hears_that_it_may_go_when_that_has_been_noted(files: dict[st
     sender.start()
     line = EncryptedChannel(target, KEY, is_source=False)
     with pytest.raises(KeyboardInterrupt):
-        receive_parcel(line, hear_parcel(line, tuple(files)), inbox, lambda done, total: None, killed)
+        receive_files(line, receive_manifest(line, tuple(files)), inbox, lambda done, total: None, killed)
     target.close()
     sender.join(10)
     assert ended == ["cut"] and arrived(files, inbox)
 
 
-def test_another_source_than_before_begins_anew(files: dict[str, Path], inbox: Inbox) -> None:
+def test_another_source_than_before_begins_anew(files: dict[str, Path], inbox: ReceiveDirectory) -> None:
     source, target = pipes()
     source.lives = 5
     assert isinstance(carry(files, inbox, source, target), ConnectionLost)
@@ -193,7 +202,7 @@ def test_another_source_than_before_begins_anew(files: dict[str, Path], inbox: I
     assert arrived(files, inbox)
 
 
-def test_what_rots_on_the_target_is_fetched_again(files: dict[str, Path], inbox: Inbox) -> None:
+def test_what_rots_on_the_target_is_fetched_again(files: dict[str, Path], inbox: ReceiveDirectory) -> None:
     """A note says that a chunk is there, but the disk lost it: the look at the whole finds it, and it comes again."""
     source, target = pipes()
     assert carry(files, inbox, source, target) == 0
@@ -210,7 +219,7 @@ def test_what_rots_on_the_target_is_fetched_again(files: dict[str, Path], inbox:
 
 
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_nobody_in_between_can_change_or_read_anything(files: dict[str, Path], inbox: Inbox, at: int) -> None:
+def test_nobody_in_between_can_change_or_read_anything(files: dict[str, Path], inbox: ReceiveDirectory, at: int) -> None:
     source, target = pipes()
     seen: list[bytes] = []
 
@@ -223,7 +232,7 @@ def test_nobody_in_between_can_change_or_read_anything(files: dict[str, Path], i
     assert not any(b"root.tar" in message or b"tailtailtail" in message for message in seen)
 
 
-def test_another_key_gets_nothing(files: dict[str, Path], inbox: Inbox) -> None:
+def test_another_key_gets_nothing(files: dict[str, Path], inbox: ReceiveDirectory) -> None:
     source, target = pipes()
     assert isinstance(carry(files, inbox, source, target, key=bytes(32)), ConnectionLost)
 
@@ -231,61 +240,61 @@ def test_another_key_gets_nothing(files: dict[str, Path], inbox: Inbox) -> None:
 def test_other_files_than_asked_for_are_refused(files: dict[str, Path]) -> None:
     source, target = pipes()
     line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
-    line.say_words(names=["../../etc/passwd"], sizes=[1], whole="", listed=0)
+    line.send_json(names=["../../etc/passwd"], sizes=[1], whole="", listed=0)
     with pytest.raises(BadManifest):
-        hear_parcel(far, NAMES)
+        receive_manifest(far, NAMES)
 
 
 def test_a_list_longer_than_any_instance_has_is_not_listened_to(files: dict[str, Path]) -> None:
     source, target = pipes()
     line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
-    line.say_words(names=list(NAMES), sizes=[2**60, 2**60], whole="", listed=2**50)
+    line.send_json(names=list(NAMES), sizes=[2**60, 2**60], whole="", listed=2**50)
     with pytest.raises(BadManifest, match="more than any instance"):
-        hear_parcel(far, NAMES)
+        receive_manifest(far, NAMES)
 
 
 @pytest.mark.parametrize("parts", [5, {"a": 1}, ["abc"], [["a", "b", 1]], [["a", -1, 5]], [["a", 0, CHUNK + 1]]])
 def test_parts_that_do_not_lie_in_the_file_are_refused(parts: object) -> None:
     source, target = pipes()
     line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
-    parcel = Parcel((Sheet("root.tar", CHUNK, Digests(HOLE)),))
-    line.say_words(names=["root.tar"], sizes=[CHUNK], whole=parcel.whole, listed=32, parts=parts)
+    parcel = TransferManifest((FileManifest("root.tar", CHUNK, Digests(HOLE)),))
+    line.send_json(names=["root.tar"], sizes=[CHUNK], whole=parcel.whole, listed=32, parts=parts)
     line.say(HOLE)
     with pytest.raises(BadManifest):
-        hear_parcel(far, ("root.tar",))
+        receive_manifest(far, ("root.tar",))
 
 
-def test_one_that_tells_of_no_parts_sends_everything(files: dict[str, Path], inbox: Inbox) -> None:
+def test_one_that_tells_of_no_parts_sends_everything(files: dict[str, Path], inbox: ReceiveDirectory) -> None:
     """An agent of before; and whoever receives asks nobody to skip what it did not name."""
     source, target = pipes()
     line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
     parcel = parcel_from(files)
     digests = b"".join(digest for sheet in parcel.sheets for digest in sheet.digests)
-    line.say_words(
+    line.send_json(
         names=[sheet.name for sheet in parcel.sheets],
         sizes=[sheet.size for sheet in parcel.sheets],
         whole=parcel.whole,
         listed=len(digests),
     )
     line.say(digests)
-    heard = hear_parcel(far, tuple(files))
+    heard = receive_manifest(far, tuple(files))
     assert heard.without({"anything"}) == parcel
 
 
 def test_a_list_that_does_not_match_its_checksum_is_refused() -> None:
-    sheet = Sheet("root.tar", CHUNK, Digests(b"x" * 32))
-    whole = Parcel((sheet,)).whole
-    assert parcel_of(["root.tar"], [CHUNK], b"x" * 32, whole) == Parcel((sheet,))
+    sheet = FileManifest("root.tar", CHUNK, Digests(b"x" * 32))
+    whole = TransferManifest((sheet,)).whole
+    assert build_manifest(["root.tar"], [CHUNK], b"x" * 32, whole) == TransferManifest((sheet,))
     for sizes, digests in [([CHUNK], b"y" * 32), ([CHUNK], b"x" * 64), ([CHUNK - 1], b"x" * 32), ([-1], b"")]:
         with pytest.raises(BadManifest):
-            parcel_of(["root.tar"], sizes, digests, whole)
+            build_manifest(["root.tar"], sizes, digests, whole)
 
 
 def test_a_file_of_zeros_is_all_hole(tmp_path: Path) -> None:
     path = tmp_path / "zeros"
     path.write_bytes(bytes(CHUNK + 5))
-    assert [*describe("zeros", path).digests] == [HOLE, HOLE]
-    assert [*describe("empty", Path(os.devnull)).digests] == []
+    assert [*hash_file("zeros", path).digests] == [HOLE, HOLE]
+    assert [*hash_file("empty", Path(os.devnull)).digests] == []
 
 
 class Listing(EncryptedChannel):
@@ -304,7 +313,7 @@ class Listing(EncryptedChannel):
         }
         self._left = 32 * count
 
-    def hear_words(self, *names: str) -> dict[str, Any]:
+    def receive_json(self, *names: str) -> dict[str, Any]:
         return self._told | {"parts": [[str(number), 0, self._size] for number in range(20)]}
 
     def hear(self, timeout: float = 0.0) -> bytes:
@@ -318,7 +327,7 @@ def test_a_list_of_a_very_large_file_fits_into_an_agents_memory() -> None:
     line = Listing(128 * 1024**3)
     tracemalloc.start()
     try:
-        parcel = hear_parcel(line, ("root.tar",)).without([str(number) for number in range(20)])
+        parcel = receive_manifest(line, ("root.tar",)).without([str(number) for number in range(20)])
         assert parcel.sent_bytes == 0 and parcel.count == 256 * 1024
         assert tracemalloc.get_traced_memory()[1] < 4 * 8 * 1024**2, "of a list of 8 MiB"
     finally:

@@ -12,7 +12,7 @@ from agents.daemon.disks.loop_disks import LoopDisks
 from agents.daemon.disks.operation_runner import Operation, Operator
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.transfer import transfer_session, volume_transfer
-from agents.daemon.transfer.volume_transfer import FILE, VolumeTravel, simulated_travel
+from agents.daemon.transfer.volume_transfer import FILE, VolumeTransfer, simulated_volume_transfers
 from agents.protocol.messages import OperationOrder
 from tests.agents.daemon.transfer.test_instance_transfer import Exchange, Killed, _quietly, _same, die_at, sent_of
 from tests.agents.daemon.transfer.test_transfer_protocol import KEY
@@ -39,7 +39,7 @@ class Place:
     def operators(
         self, dial: Any = None, checkpoint: Callable[[str], None] = lambda name: None, *, sparse: bool = True
     ) -> Mapping[str, Operator]:
-        own = VolumeTravel(self.volumes, root=self.root, sparse=sparse, open_pair=dial, checkpoint=checkpoint)
+        own = VolumeTransfer(self.volumes, root=self.root, sparse=sparse, open_pair=dial, checkpoint=checkpoint)
         return own.operators()
 
     def receive(self, own: Operation, checkpoint: Callable[[str], None] = lambda name: None) -> Mapping[str, str]:
@@ -145,7 +145,7 @@ def test_nobody_wants_it_any_more(here: Place, there: Place) -> None:
     assert there.volumes.leftovers(TARGET) == []
     file = there.root / "came"
     file.write_bytes(b"x")
-    late = VolumeTravel(
+    late = VolumeTransfer(
         there.volumes,
         root=there.root,
         sparse=True,
@@ -153,7 +153,7 @@ def test_nobody_wants_it_any_more(here: Place, there: Place) -> None:
         checkpoint=lambda name: None,
     )
     with pytest.raises(Superseded):
-        late._put_in_place(receiving, file, there.image(TARGET))
+        late._install(receiving, file, there.image(TARGET))
     assert there.volumes.leftovers(TARGET) == []
 
 
@@ -179,6 +179,6 @@ def test_without_room_or_without_the_volume_it_says_so(here: Place, there: Place
 
 
 def test_simulated_hosts_say_that_it_has_arrived() -> None:
-    operators = simulated_travel()
+    operators = simulated_volume_transfers()
     assert operators["receive_volume"](order(side=1))["simulated"] == "true"
     assert operators["clear_volume"](order()) == {}
