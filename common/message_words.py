@@ -24,7 +24,7 @@ _IN_MAIL: Final = 200
 
 
 def english(message: Message | None) -> str:
-    """What scripts read, and rows keep beside the message: English, cut where their column ends."""
+    """Return the English text for scripts and for the column beside the message, cut to the column's length."""
     if message is None:
         return ""
     with override("en"):
@@ -48,12 +48,12 @@ class Failed(Protocol):
 
 
 def told_failure(row: Failed) -> dict[str, Any] | None:
-    """The same of why something failed; None where nothing did."""
+    """Return the failure's text and message for the API; None where nothing failed."""
     return {"code": row.failure_code, **told(row.failure_message, row.failure_detail)} if row.failure_code else None
 
 
 def columns(text: str, message: Message | None) -> dict[str, Any]:
-    """The values of a row's two columns: its text, by this name, and the message beside it."""
+    """Return the values of a row's two columns: the text, under this name, and the message beside it."""
     beside = "message" if text == "detail" else f"{text.removesuffix('_detail')}_message"
     return {text: english(message), beside: message}
 
@@ -113,7 +113,7 @@ class _Plain:
         return moment_words(at, seconds=seconds)
 
     def own(self, text: str) -> str:
-        """What somebody else wrote or named."""
+        """Quote what somebody else wrote or named."""
         return text
 
 
@@ -133,7 +133,7 @@ class _Html(_Plain):
         return conditional_escape(str(words))
 
     def moment(self, at: datetime, *, seconds: bool) -> str:
-        """The page's script writes it anew in the reader's zone."""
+        """Return a time element, which the page's script rewrites in the reader's time zone."""
         words, style = super().moment(at, seconds=seconds), "stamp" if seconds else "short"
         return format_html('<time datetime="{}" data-time="{}">{}</time>', f"{at:%Y-%m-%dT%H:%M:%SZ}", style, words)
 
@@ -142,7 +142,7 @@ class _Html(_Plain):
 
 
 def moment_words(at: datetime, *, seconds: bool = False) -> str:
-    """In the active language, by UTC; with its year if that is another than this one."""
+    """Format a time of UTC in the active language, with its year if it is not the present one."""
     this_year = at.year == clock.now().year
     day = pgettext("date format", "j M") if this_year else pgettext("date format", "j M Y")
     time = "H:i:s" if seconds else "H:i"

@@ -67,7 +67,7 @@ class Message:
             object.__setattr__(self, name, _checked(kind, getattr(self, name), f"{self.code}.{name}"))
 
     def named(self) -> Mapping[str, Words]:
-        """What stands in the form in place of a parameter, or beside them, and has words of its own."""
+        """Return further values for the form, which have texts of their own, by the name of their place."""
         return {}
 
 
@@ -122,7 +122,7 @@ def stored(message: Message | None) -> dict[str, Any] | None:
 
 
 def read(kept: object) -> Message | None:
-    """What `stored` has made; None for anything else."""
+    """Return the message that `stored` has made; None for anything else."""
     try:
         return _loaded(kept, DEEPEST)
     except (MalformedParameter, TypeError, ValueError, KeyError, OverflowError):
@@ -130,12 +130,12 @@ def read(kept: object) -> Message | None:
 
 
 def of_row(message: Message | None, text: str) -> Message | None:
-    """What a row says: its message, or the English text that a row of before has alone."""
+    """Return a row's message, or the English text that is all an older row has."""
     return message if message is not None or not text else English(sentence=text)
 
 
 def host_message(text: str) -> Message | None:
-    """A host's own words; None where it says nothing."""
+    """Return a host's own words as a message; None where it says nothing."""
     words = own_words(text)
     return HostSays(words=Quoted(words)) if words else None
 

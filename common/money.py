@@ -52,7 +52,7 @@ def money_or_none(micros: int | None) -> str | None:
 
 
 def with_sign(text: str) -> str:
-    """A decimal string with the sign of the market's currency and thousands apart: "1234.5" -> "$1,234.5"."""
+    """Return a decimal string with the currency's sign and thousands separated: "1234.5" -> "$1,234.5"."""
     minus, digits = ("−", text[1:]) if text.startswith("-") else ("", text)
     units, _point, places = digits.partition(".")
     return f"{minus}{currency_sign()}{int(units):,}.{places}"

@@ -98,7 +98,7 @@ def value_words(term: str, value: Scalar) -> str:
 
 
 def reserved_words(term: str) -> str:
-    """ "Reserved, 1 month": the mode with its term."""
+    """Return the reserved mode with its term, as in: Reserved, 1 month."""
     return gettext("%(mode)s, %(term)s") % {"mode": MODE_WORDS["reserved"], "term": LENGTH_WORDS[term]}
 
 

@@ -17,7 +17,7 @@ from tests.instances.fixtures import Clock
 from tests.instances.watch_machine import WaitListMachine
 
 PARTS = 3
-EXAMPLES = {"default": 24, "ci": 90}[os.environ.get("HYPOTHESIS_PROFILE", "default")] // PARTS
+EXAMPLES = {"default": 24, "ci": 90, "long": 90}[os.environ.get("HYPOTHESIS_PROFILE", "default")] // PARTS
 BOUNDS: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 
 LUCKY = seed(3)  # finds it within a dozen histories; another seed may need hundreds
