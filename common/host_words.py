@@ -41,7 +41,7 @@ def renter_says(text: str) -> str:
 
 
 def own_words(text: str) -> str:
-    """The words without a mark, as they are kept: one printable line that cannot end the quotation."""
+    """Return the words without a mark, as they are stored: one printable line that cannot end the quotation."""
     words = cut_printable(text.translate(_QUOTES), LONGEST + 1)
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1].rstrip()}…"
 
