@@ -107,7 +107,7 @@ def test_a_script_moves_by_quote_or_offer_and_gives_up(
     moves = {move["state"]: move for move in api.get(f"/api/v1/{at(stopped, '/moves')}").json()["results"]}
     arrived = moves["clearing"]
     assert (arrived["checksum"], arrived["cuts"], arrived["to_host"]) == ("ab" * 32, 1, other.host.name)
-    assert moves["cancelled"]["failure"] == {"code": "cancelled", "detail": ""}
+    assert moves["cancelled"]["failure"] == {"code": "cancelled", "detail": "", "message": None}
     shown = api.get(f"/api/v1/{at(stopped)}").json()
     assert (shown["state"], shown["offer"], shown["gpu"]["count"]) == ("running", offer(other), 1)
 
