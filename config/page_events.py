@@ -31,7 +31,7 @@ class RelayUrlField(serializers.CharField):
     """Address at the relay: absolute, or a path if the relay has the site's own origin."""
 
 
-class LiveResponse(serializers.Serializer[dict[str, object]]):
+class Live(serializers.Serializer[dict[str, object]]):
     """Addresses to wait at for the next change, valid until `expires_at`.
 
     A path without an origin is relative to the site.
@@ -51,7 +51,7 @@ class LiveView(APIView):
 
     scopes: ClassVar = {"GET": ANY_SCOPE}
 
-    @extend_schema(operation_id="live", responses=LiveResponse)
+    @extend_schema(operation_id="live", responses=Live)
     def get(self, request: Request) -> Response:
         user, expires_at = current_user(request), clock.now() + SCRIPT_TICKET_LIFETIME
         reads_instances = holds_scope(request, "instances:read")
@@ -60,4 +60,4 @@ class LiveView(APIView):
             "events_url": relay_url_for("events", user=user, expires_at=expires_at),
             "expires_at": expires_at,
         }
-        return Response(LiveResponse(live).data, headers={"Cache-Control": "no-store"})
+        return Response(Live(live).data, headers={"Cache-Control": "no-store"})

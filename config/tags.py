@@ -1,6 +1,6 @@
 """Tags and filters of all templates: money, sizes, times, icons, form fields."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -104,8 +104,10 @@ _QUOTE_WORDS: dict[str, str | Promise] = {
     "System disk": _("System disk"),
     "Data disk above the free quota": _("Data disk above the free allowance"),
     "Early end of the reserved term": _("Early termination"),
-    "GPU-hour": _("GPU-hours"),
-    "GB-day": _("GB-days"),
+}
+_QUOTE_UNITS: dict[str, Callable[[int], str]] = {
+    "GPU-hour": lambda count: ngettext("GPU-hour", "GPU-hours", count),
+    "GB-day": lambda count: ngettext("GB-day", "GB-days", count),
 }
 _MOVING = frozenset(
     {
@@ -236,8 +238,15 @@ def state_words(state: str) -> str | Promise:
 
 @register.filter
 def quote_item(text: str) -> str | Promise:
-    """Translate an item or a unit of a quote's line; GPU names are the same in all languages."""
+    """Translate an item of a quote's line; GPU names are the same in all languages."""
     return _QUOTE_WORDS.get(text, text)
+
+
+@register.filter
+def quote_unit(unit: str, quantity: str) -> str:
+    """Translate the unit of a quote's line, in the number that `quantity` asks for."""
+    translated = _QUOTE_UNITS.get(unit)
+    return unit if translated is None else translated(1 if quantity == "1" else 2)
 
 
 @register.filter

@@ -11,7 +11,7 @@ from django.utils.translation import override
 from billing.models import Notice
 from common.ids import public_id
 from common.mail import name_in_mail
-from common.money import format_money
+from common.money import format_money, with_sign
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def moment(at: datetime | None) -> str:
 
 
 def money(micros: int) -> str:
-    return f"{format_money(micros)} {settings.MARKET_CURRENCY}"
+    return with_sign(format_money(micros))
 
 
 _WORDS = {

@@ -66,7 +66,7 @@ def _words(watch: Watch) -> tuple[str, list[str]]:
 def _told(watch: Watch) -> tuple[str, list[str]]:
     subject = _("GPUs you're waiting for are available")
     if watch.offer is None:
-        return subject, [_("View the offer now. It isn't reserved for you.")]
+        return subject, [_("Check the market now. Nothing is reserved for you.")]
     # the host owner's own words
     host = {"host": name_in_mail(watch.offer.host.name), "region": name_in_mail(watch.offer.region)}
     gpu = {"gpu": by_slug(watch.offer.gpu_model).name, **host}
