@@ -50,7 +50,7 @@ def move(
 
     Raises:
         UnlawfulMove: the table does not contain the transition.
-        StaleRow: another writer was faster, and nothing has changed. In a block of `together()`, it is raised at
+        StaleRow: another writer was faster, and nothing has changed. In a block of `batched_writes()`, it is raised at
             the block's end.
     """
     origin = row.state

@@ -21,7 +21,7 @@ class Sweep(Task):  # type: ignore[type-arg] # not generic at run time
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.name in SWEEPS and not import_module("instances.enforcement.clock_watch").clock_is_believed():
+        if self.name in SWEEPS and not import_module("instances.enforcement.clock_watch").clock_is_trusted():
             raise Ignore()
         return super().__call__(*args, **kwargs)
 
@@ -57,7 +57,7 @@ def _no_half_restored_database(**_kwargs: Any) -> None:
 
 @worker_init.connect
 def _forget_former_sweeps(**_kwargs: Any) -> None:
-    import_module("marketplace.sweep_runs").forget_sweeps(known=SWEEPS)
+    import_module("marketplace.sweep_runs").delete_unknown_sweeps(known=SWEEPS)
 
 
 # Seconds between two runs of each sweep. A run that waited in the queue for longer than that is dropped: the next one
@@ -149,4 +149,4 @@ def _record_sweep(sender: Any, **_kwargs: Any) -> None:
     """Record a successful run of a sweep; the web alerts staff to those that are late."""
     if sender.name in SWEEPS:
         services = import_module("marketplace.sweep_runs")  # models cannot be imported before the apps are ready
-        services.note_sweep(name=sender.name, every_s=SWEEPS[sender.name])
+        services.record_sweep_run(name=sender.name, every_s=SWEEPS[sender.name])

@@ -75,7 +75,7 @@ def remove_ssh_key(*, user: User, key_id: UUID) -> None:
 
 
 def _notify_instances(user: User) -> None:
-    """Enqueue the update of instances; the sweep `instances.apply_all_account_keys` finds the same work."""
+    """Enqueue the update of instances; the sweep `instances.follow_all_keys` finds the same work."""
     enqueue("instances.follow_keys", user.pk.hex)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from agents.daemon.control_plane.http_client import Link
 from agents.daemon.control_plane.speed_test import signed_connection
 from agents.daemon.lib.config import AgentConfig, load_or_make_key
-from agents.daemon.self_test.checks import TestDependencies, host_checks
+from agents.daemon.self_test.checks import CheckDependencies, host_checks
 from agents.daemon.self_test.simulated_checks import simulated_checks
 from agents.daemon.wiring import build_probe, build_runtime
 from agents.protocol.messages import Check
@@ -29,7 +29,7 @@ def own_checks(state: Path, config: AgentConfig) -> Iterator[Check]:
             yield from simulated_checks(runtime, probe, state, config.gpu_seed)
             return
         link = Link(url=config.url, host_id=config.host_id, key=load_or_make_key(state))
-        bench = TestDependencies(runtime, probe, state, partial(signed_connection, link))
+        bench = CheckDependencies(runtime, probe, state, partial(signed_connection, link))
         yield from host_checks(bench, lambda: frozenset(runtime.running_gpus()))
 
 

@@ -35,7 +35,7 @@ from agents.daemon.operations.save_image import ImageOperations
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.actions import ActionExecutor, Checkpoint, Limits, no_checkpoint
 from agents.daemon.reconciler.image_prefetch import ImagePrefetcher
-from agents.daemon.self_test.checks import TestDependencies, host_checks
+from agents.daemon.self_test.checks import CheckDependencies, host_checks
 from agents.daemon.self_test.runner import Checks, SelfTester
 from agents.daemon.self_test.simulated_checks import simulated_checks
 from agents.daemon.ssh.keys import HostKeys
@@ -192,5 +192,5 @@ def _checks(state: Path, config: AgentConfig, runtime: Runtime, probe: GpuProbe,
         return lambda held: simulated_checks(runtime, probe, state, config.gpu_seed)
     return partial(
         host_checks,
-        TestDependencies(runtime, probe, state, partial(signed_connection, link), reach=PortCheck(config, link).checks),
+        CheckDependencies(runtime, probe, state, partial(signed_connection, link), reach=PortCheck(config, link).checks),
     )

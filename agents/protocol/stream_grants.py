@@ -1,6 +1,6 @@
 """Grants to enter one instance, signed so that the relay, which carries them, cannot make any.
 
-A grant is `base64url(JSON).base64url(HMAC-SHA-256)` under the host's `early_order_key`. The agent verifies it before it
+A grant is `base64url(JSON).base64url(HMAC-SHA-256)` under the host's `slip_key`. The agent verifies it before it
 touches a container: the agent must be told to run the instance, the grant must not be expired, and a one-use grant
 not used before.
 """

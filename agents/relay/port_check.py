@@ -53,7 +53,7 @@ class PortChecker:
         """Count a dial of the host.
 
         Raises:
-            Refusal: The nonce was used before, or the host asks too often.
+            RelayError: The nonce was used before, or the host asks too often.
         """
         now = time.monotonic()
         asked = self._hosts.pop(host, None) or _DialHistory()

@@ -181,7 +181,7 @@ def _ticket(request: Request, *kinds: str) -> Ticket:
     """Return the request's ticket, if it is of one of these kinds and its topic has not too many waiters.
 
     Raises:
-        Refusal: The ticket is bad, revoked or of another kind, or the topic has too many waiters.
+        RelayError: The ticket is bad, revoked or of another kind, or the topic has too many waiters.
     """
     config, switchboard = _parts(request)
     gate: TicketChecker = request.app.state.gate

@@ -105,7 +105,7 @@ class TcpListeners:
         """Check one claim.
 
         Raises:
-            _NoLeave: It is malformed, or the port is not the host's.
+            _NotAllowed: It is malformed, or the port is not the host's.
         """
         try:
             port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))

@@ -22,7 +22,7 @@ _WORTH = Coalesce(Coalesce(F("amount_micros"), F("most_micros")) * F("total_limi
 class CouponCode(models.Model):
     """Code that staff hand out: `fixed` gives an amount at once, `percent` a bonus on the next top-up.
 
-    The bonus is limited by `highest_cost`. A code that can give more than one member of staff may grant alone
+    The bonus is limited by `most_micros`. A code that can give more than one member of staff may grant alone
     `waits` for a second one (constraint).
     """
 

@@ -57,7 +57,7 @@ def receive_event(*, body: bytes, signature: str) -> bool:
     """Store a signed event and return whether it is new.
 
     Raises:
-        Refused: the event is not valid; only a counter is kept then.
+        EventRefused: the event is not valid; only a counter is kept then.
     """
     try:
         verify(body=body, header=signature, secrets=settings.STRIPE_WEBHOOK_SECRETS, now_s=clock.now().timestamp())

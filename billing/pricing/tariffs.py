@@ -16,7 +16,7 @@ class Tariff:
     """`rate_micros` for each `hours` hours: 1 for GPUs, 24 for storage.
 
     `steps` are pairs (microseconds of continuous use from which it applies, rate), rising; before the first,
-    `rate_micros` applies. `highest_cost` is the highest cost of `hours` hours where the rate changes with the
+    `rate_micros` applies. `most_micros` is the highest cost of `hours` hours where the rate changes with the
     market (spot): holds are computed with it.
     """
 

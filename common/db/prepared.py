@@ -84,7 +84,7 @@ class _Write:
     stale: str = ""
 
 
-# Writes of a block of `together()` until its end; None outside of one.
+# Writes of a block of `batched_writes()` until its end; None outside of one.
 _waiting: ContextVar[list[_Write] | None] = ContextVar("waiting", default=None)
 
 
@@ -190,7 +190,7 @@ def insert(row: Model, *, unless_known: bool = False) -> None:
 def write(statement: str, values: Sequence[Any]) -> None:
     """Run a statement that changes rows and returns nothing.
 
-    In a block of `together()` it waits for the block's end.
+    In a block of `batched_writes()` it waits for the block's end.
     """
     _wait_or_send(_Write(statement, values))
 
@@ -198,7 +198,7 @@ def write(statement: str, values: Sequence[Any]) -> None:
 def update(model: type[Model], *, where: dict[str, object], stale: str, **fields: object) -> None:
     """Set plain values in the row whose columns equal `where`, and add one to its `generation`.
 
-    In a block of `together()` it waits for the block's end.
+    In a block of `batched_writes()` it waits for the block's end.
 
     Raises:
         StaleRow: there is no such row; `stale` is the error's text.
@@ -260,7 +260,7 @@ def _check_free(text: str) -> None:
     for own in _waiting.get() or ():
         if _table_of(own.statement).search(text):
             raise RuntimeError(
-                f"In a block of together() a write waits for its end, and this touches the same table: {text}"
+                f"In a block of batched_writes() a write waits for its end, and this touches the same table: {text}"
             )
 
 

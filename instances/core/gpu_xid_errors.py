@@ -17,7 +17,7 @@ Words = str | Promise
 
 @dataclass(frozen=True)
 class Xid:
-    """One Xid of the driver; `failure_of` is the party at fault."""
+    """One Xid of the driver; `fault_of` is the party at fault."""
 
     title: Words
     advice: Words

@@ -16,7 +16,7 @@ from marketplace.states import MaintenanceCategory, MeasurementKind, Reliability
 class SelfTest(models.Model):
     """One run of the agent's checks on a host.
 
-    `checks` holds a `evaluated_check` (self_tests/requirements) for each finding.
+    `checks` holds an `evaluated_check` (self_tests/requirements) for each finding.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)

@@ -63,7 +63,7 @@ def test_key_is_added_shown_and_removed(page: Client, alice: User) -> None:
     [
         ("-----BEGIN OPENSSH PRIVATE KEY-----", "This is a private key"),
         ("ssh-dss AAAA", "This key is too weak"),
-        ("nonsense", "not a usable SSH public key"),
+        ("nonsense", "a valid SSH public key"),
     ],
 )
 def test_wrong_keys_are_refused_in_words(page: Client, text: str, words: str) -> None:

@@ -109,7 +109,7 @@ class Stretch:
 
 @dataclass
 class Leg:
-    """One source's use under one hold. `movements_in`: all that was ever set aside for it."""
+    """One source's use under one hold. `paid_in`: all that was ever set aside for it."""
 
     paid_in: int
     from_escrow: bool = False

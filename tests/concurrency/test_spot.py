@@ -26,7 +26,7 @@ from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, grant, in_parallel, make_user
 from tests.concurrency.test_rent import outcome
 from tests.instances.fake_host import FakeHost, again
-from tests.instances.services.spot.bidders import bid, events, turn, with_spot
+from tests.instances.spot.bidders import bid, events, turn, with_spot
 from tests.lock_waits import take_locks_down
 
 pytestmark = pytest.mark.django_db(transaction=True)

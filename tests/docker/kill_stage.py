@@ -119,7 +119,7 @@ class Stage:
 
     # -- what the last report says
 
-    def has_current_notice(self, phase: str, name: str = "box") -> bool:
+    def has_reported(self, phase: str, name: str = "box") -> bool:
         order = self.orders[name]
         rows = self.market.reports[-1].instances
         return any((row.id, row.phase, row.generation) == (order.id, phase, order.generation) for row in rows)

@@ -42,11 +42,11 @@ def stage(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
 
 
 def running(stage: Stage) -> bool:
-    return stage.has_current_notice("running")
+    return stage.has_reported("running")
 
 
 def stopped(stage: Stage) -> bool:
-    return stage.has_current_notice("stopped")
+    return stage.has_reported("stopped")
 
 
 def done(kind: str) -> Callable[[Stage], bool]:
@@ -92,7 +92,7 @@ def test_fault_013_014_015_rent_and_release(stage: Stage) -> None:
     rent = Action(
         "rent",
         lambda stage: stage.new("other", gpu_uuids=gpus(stage, 3)),
-        lambda s: s.has_current_notice("running", "other"),
+        lambda s: s.has_reported("running", "other"),
     )
     release = Action("release", lambda stage: stage.change("other", run="gone", again=False), lambda s: s.is_gone("other"))
     Tour(stage, rent, release).run()
@@ -303,7 +303,7 @@ def _bring(stage: Stage, reference: str, name: str) -> None:
     def check(stage: Stage) -> None:
         assert stage.machine.get(stage.orders["other"].id, "kept") == KEPT
 
-    there = Action("bring", rent, lambda s: s.has_current_notice("running", "other"), check)
+    there = Action("bring", rent, lambda s: s.has_reported("running", "other"), check)
     release = Action("release", lambda s: s.change("other", run="gone", again=False), lambda s: s.is_gone("other"))
     Tour(stage, there, release).run()
     stage.forget("other")
@@ -333,7 +333,7 @@ def test_clone_on_the_same_host(stage: Stage) -> None:
     Tour(
         stage,
         Action("copy", copy, done("copy_root")),
-        Action("run the copy", run, lambda s: s.has_current_notice("running", "twin"), check),
+        Action("run the copy", run, lambda s: s.has_reported("running", "twin"), check),
         Action("release the copy", release, lambda s: s.is_gone("twin")),
     ).run()
     stage.forget("twin")

@@ -52,12 +52,12 @@ class Trip:
         self.two, self.here, self.there = two, two.here, two.there
         # Both agents have one firewall here, and what is of one id they would share.
         self.here.new("box", allow_from=[])
-        self.here.market.until(lambda report: self.here.has_current_notice("running"))
+        self.here.market.until(lambda report: self.here.has_reported("running"))
         self.here.keep(self.here.data(), os.urandom(4_000_000))
         self.data = self.here.sums.pop(self.here.data())
         self.here.machine.put(self.here.box.id, "kept", KEPT)
         self.here.change(run="stopped", again=False)
-        self.here.market.until(lambda report: self.here.has_current_notice("stopped"))
+        self.here.market.until(lambda report: self.here.has_reported("stopped"))
         self.there.machine.names[self.here.box.id] = "box"
         self.there.every.append(self.here.box.id)
         self.fence, self.sum = self.here.box.fence, ""
@@ -118,7 +118,7 @@ class Trip:
 
     def running(self) -> Act:
         def is_there() -> bool:
-            return self.there.has_current_notice("running")
+            return self.there.has_reported("running")
 
         begin = partial(self.order, "running")
         return Act(self.two, "run there", ("create",), begin, is_there, self.runs_once, self.runs_at_most_once)

@@ -96,7 +96,7 @@ def test_a_network_that_leads_nowhere_is_made_anew(stage: Stage, harm: Any) -> N
 def test_fault_082_a_new_epoch_is_agreed_to(stage: Stage) -> None:
     """The market's lower fences are taken; what it does not know is kept, and kept from running until it is known again."""
     stage.new("other", gpu_uuids=gpus(stage, 3))
-    Tour(stage).until("both run", lambda: running(stage) and stage.has_current_notice("running", "other"))
+    Tour(stage).until("both run", lambda: running(stage) and stage.has_reported("running", "other"))
     was = started_at(stage)
 
     def begin(stage: Stage) -> None:
@@ -119,6 +119,6 @@ def test_fault_082_a_new_epoch_is_agreed_to(stage: Stage) -> None:
         stage.market.want(stage.box)
         stage.change("other", fence=stage.orders["other"].fence + 1)
 
-    known = Action("known again", name_again, lambda stage: stage.has_current_notice("running", "other"), check)
+    known = Action("known again", name_again, lambda stage: stage.has_reported("running", "other"), check)
     assert Tour(stage, Action("epoch", begin, is_agreed, check), known).run() >= 3
     assert {("MainThread", step) for step in ("=epoch-told", "=epoch-taken", "=epoch-kept")} <= CUT

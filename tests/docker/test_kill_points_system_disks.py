@@ -29,7 +29,7 @@ def test_rent_and_release(stage: Stage) -> None:
     rent = Action(
         "rent with a system disk",
         lambda stage: stage.new("other", gpu_uuids=gpus(stage, 3), system_disk_gb=1),
-        lambda stage: stage.has_current_notice("running", "other"),
+        lambda stage: stage.has_reported("running", "other"),
     )
     release = Action(
         "release with a system disk",

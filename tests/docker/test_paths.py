@@ -28,7 +28,7 @@ SOON = 0.3
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    for pause in ("EVERY", "WHILE_CUT", "AGAIN"):
+    for pause in ("EVERY", "WHILE_UNREACHABLE", "AGAIN"):
         monkeypatch.setattr(reachability_watch, pause, SOON)
 
 

@@ -25,8 +25,8 @@ with listening(sys.argv[2], iter(range(20000, 20010))) as (port, nonce):
 """
 _RELAY: Final = """
 import asyncio, sys
-from agents.relay.port_check import Dialler
-print(asyncio.run(Dialler(private=False).dial(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
+from agents.relay.port_check import PortChecker
+print(asyncio.run(PortChecker(private=False).dial(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
 """
 
 

@@ -45,7 +45,7 @@ class StubRegistry:
         self.bearer = False  # by token, as Docker Hub does; else Basic
         self.statuses: list[int] = []  # taken one by one, before anything else
         self.hang_after: dict[str, int] = {}  # blob → bytes after which nothing comes any more
-        self.held_halfway: set[str] = set()  # blobs whose second half waits for `release_holdback`
+        self.held_halfway: set[str] = set()  # blobs whose second half waits for `let_go`
         self.redirect_to = ""  # blobs lie there
         self.asked: list[tuple[str, str, str]] = []  # method, path, authorization
         self.check_token: Callable[[str, str], bool] | None = None

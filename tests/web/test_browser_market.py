@@ -139,7 +139,7 @@ def test_wrong_line_is_marked_and_changes_nothing(site: Site, world: World) -> N
 def test_nothing_left_says_because_of_what(site: Site, world: World) -> None:
     page = _market(site, "/market?gpu_model=h100-sxm&price_max=0.5")
     expect(page.locator(".nothing")).to_contain_text("No available offers match your filters")
-    page.get_by_role("link", name=re.compile("Leave out Price per GPU-hour")).click()
+    page.get_by_role("link", name=re.compile("Remove Price per GPU-hour")).click()
     expect(page.locator("tr.offer-row")).to_have_count(1)
     assert _is_same_document(page)
 

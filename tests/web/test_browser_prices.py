@@ -61,7 +61,7 @@ def test_an_offer_brings_its_own_prices(site: Site, world: World) -> None:
     expect(page.locator("#id_unit_price")).to_be_visible()
     expect(page.locator("#id_data_disk_gb")).to_be_hidden()
     page.select_option("#id_offer", public_id("offr", offer.pk))
-    expect(page.locator("#calculator-results")).to_contain_text("Look at RTX 4090 on lab-03")
+    expect(page.locator("#calculator-results")).to_contain_text("View RTX 4090 on lab-03")
     expect(page.locator("#id_unit_price")).to_be_hidden()
     expect(page.locator("#id_data_disk_gb")).to_be_visible()
     page.get_by_role("link", name="On-demand at 3.06, 8,760 hours").click()

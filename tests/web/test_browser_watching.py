@@ -52,7 +52,7 @@ def test_ranges_alerts_activity_and_a_webhook(site: Site, world: World, width: i
     expect(page.locator("#activity li")).to_have_count(1)
     page.goto("/settings/webhooks")
     page.fill("#id_url", "https://9.9.9.9/berth")
-    page.click('text="Add webhook"')
+    page.click('button:has-text("Add webhook")')
     expect(page.locator("#new-secret")).to_contain_text("whsec_")
     page.locator("main li").get_by_role("link", name="https://9.9.9.9/berth").first.click()
     page.click('text="Send a test"')

@@ -1,6 +1,6 @@
 """Scripts for files in a container, in plain sh with the programs of coreutils or busybox.
 
-Paths are passed as arguments, encoded by `spelled` and decoded by `at`, so that any name that Linux allows is kept:
+Paths are passed as arguments, encoded by `encode_path` and decoded by `at`, so that any name that Linux allows is kept:
 spaces, quotes, line breaks, leading dashes, bytes that are not UTF-8. Nothing that a renter names is ever part of a
 script.
 

@@ -58,7 +58,7 @@ def burn_in_gpu(uuid: str, needed: Callable[[], bool], *, deadline_s: float = DE
     """Burn the GPU in; `needed` is polled and aborts it.
 
     Raises:
-        Disturbed: An instance needs the GPU.
+        BenchmarkAborted: An instance needs the GPU.
         NotMeasurable: The GPU cannot be measured here.
         BurnInFailed: The measurement failed.
     """

@@ -2,7 +2,7 @@
 
 It passes through Redis and the relay, which cannot read it, and saves the sync by which the agent would have learnt
 the same. A slip is base64url of a nonce of 12 bytes and of `DesiredInstance` as JSON under AES-256-GCM. The key is
-derived from the `early_order_key` of the host's last DesiredState. The slip holds the password's hash and the tokens of
+derived from the `slip_key` of the host's last DesiredState. The slip holds the password's hash and the tokens of
 the instance's programs, and only the control plane can have written it.
 """
 
@@ -36,5 +36,5 @@ def decrypt_early_order(key: str, slip: str) -> DesiredInstance:
 
 
 def _cipher(key: str) -> AESGCM:
-    """Derive a separate key, since the same `early_order_key` also signs grants."""
+    """Derive a separate key, since the same `slip_key` also signs grants."""
     return AESGCM(hmac.digest(bytes.fromhex(key), PURPOSE, hashlib.sha256))

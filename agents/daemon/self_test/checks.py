@@ -34,7 +34,7 @@ Held = Callable[[], frozenset[str]]
 
 
 @dataclass(frozen=True)
-class TestDependencies:
+class CheckDependencies:
     """Dependencies of the checks."""
 
     runtime: Runtime
@@ -45,7 +45,7 @@ class TestDependencies:
     reach: Callable[[], Iterator[Check]] = lambda: iter(())
 
 
-def host_checks(bench: TestDependencies, held: Held) -> Iterator[Check]:
+def host_checks(bench: CheckDependencies, held: Held) -> Iterator[Check]:
     """Yield all checks; GPUs in `held`, which instances have or are about to get, are left alone."""
     yield _engine(bench.runtime)
     yield _kernel()
@@ -56,7 +56,7 @@ def host_checks(bench: TestDependencies, held: Held) -> Iterator[Check]:
     yield from bench.reach()
 
 
-def gpu_checks(bench: TestDependencies, held: Held) -> Iterator[Check]:
+def gpu_checks(bench: CheckDependencies, held: Held) -> Iterator[Check]:
     gpus = bench.probe.facts()
     yield _present(gpus)
     for gpu in gpus:
@@ -123,7 +123,7 @@ def _present(gpus: list[GpuFacts]) -> Check:
     )
 
 
-def _one_gpu(bench: TestDependencies, gpu: GpuFacts, held: Held) -> Iterator[Check]:
+def _one_gpu(bench: CheckDependencies, gpu: GpuFacts, held: Held) -> Iterator[Check]:
     names = ("gpu_exclusive", "gpu_memory", "gpu_compute")
     if gpu.simulated:
         yield from simulated_gpu(gpu, bench.probe.rated_tflops(gpu.uuid) or 0.0)
@@ -227,7 +227,7 @@ def disk_findings(speed: DiskSpeed, *, simulated: bool = False) -> Iterator[Chec
         yield Check(id=name, value=round(value, 1), unit=unit, actual=actual, simulated=simulated)
 
 
-def _network(bench: TestDependencies) -> Iterator[Check]:
+def _network(bench: CheckDependencies) -> Iterator[Check]:
     try:
         with bench.open_line() as line:
             speed = measure_net(line)

@@ -151,7 +151,7 @@ def receive_transfer(
     known: Callable[[TransferManifest], Collection[str]] = lambda parcel: (),
     listen_at: ListenAt = lambda port: "",
 ) -> None:
-    """Receive the files; `came` is called on progress. Afterwards `COMPLETE` is in the folder.
+    """Receive the files; `came` is called on progress. Afterwards `COMPLETE_FILE` is in the folder.
 
     `known` returns the parts that this host already has, which are not sent. `listen_at` allows the source to
     connect directly.

@@ -92,7 +92,7 @@ def host_sync_lock(host_id: UUID) -> Iterator[None]:
 def sync_host(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:
     """Apply a host's report, once and in order, and return what the host should run.
 
-    Holds the host's sync lock (`take_turn`) throughout; each step commits by itself.
+    Holds the host's sync lock (`host_sync_lock`) throughout; each step commits by itself.
 
     Raises:
         Busy: Another sync of this host is being handled.

@@ -43,7 +43,7 @@ def test_it_is_named_with_its_secrets_until_its_end_is_told(agent: Agent, alice:
     answer = agent.sync(report(operations=[tell(operation, "running", done_bytes=5, total_bytes=9, detail="Copying.")]))
     assert len(answer.operations) == 1
     operation.refresh_from_db()
-    assert (operation.state, operation.done_bytes, operation.detail) == ("running", 5, "Copying.")
+    assert (operation.state, operation.done_bytes, operation.detail) == ("running", 5, "Copying")
     end = tell(operation, "done", done_bytes=9, total_bytes=9, outcome={"checksum": "f00"})
     assert agent.sync(report(operations=[end])).operations == []
     operation.refresh_from_db()

@@ -177,7 +177,7 @@ def test_marks_are_told_once_each_and_nothing_is_stopped(rin: User, host: FakeHo
         told.append([mark.facts["percent"] for mark in highest_notices_of(person_id=rin.pk, now=clock.now())])
     assert told == [[], [50], [50], [80], [80], [100], [100]]
     assert (queue_notices(now=clock.now()), queue_notices(now=clock.now())) == (3, 0)
-    assert sorted(message.subject for message in sent()) == [f"Budget Alice: {mark} % spent" for mark in (100, 50, 80)]
+    assert sorted(message.subject for message in sent()) == [f"Budget Alice: {mark}% spent" for mark in (100, 50, 80)]
     assert again(instance).state == "running"
 
 

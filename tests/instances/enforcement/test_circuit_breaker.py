@@ -19,11 +19,11 @@ from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident
 from marketplace.reliability.silence_selectors import circuit_breaker_open, silent_hosts_in_mass_silence
 from tests.billing.money import UNIT, charged, grant, wallet
-from tests.instances.enforcement.test_disputes import disputed
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, running, sell
-from tests.instances.services.spot.bidders import bid, with_spot
+from tests.instances.spot.bidders import bid, with_spot
+from tests.instances.spot.test_disputes import disputed
 
 
 @pytest.fixture

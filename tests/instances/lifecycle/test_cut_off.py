@@ -68,7 +68,7 @@ def test_its_renter_and_the_operator_are_told_and_the_ledger_has_it_once(
     why = "The bridge of its network is down on the host."
     assert incidents(cut) == [f"{host.host.name}: {why}"]
     [alert] = Alert.objects.filter(instance=cut, resolved_at=None)
-    assert (alert.kind, alert.fault_of, alert.facts) == ("path_broken", "host", {"why": why})
+    assert (alert.kind, alert.fault_of, alert.facts["why"]) == ("path_broken", "host", why)
     host.cut_off(cut, "")
     run_for(host, hours, 20)
     assert not incidents(cut) and not Alert.objects.filter(instance=cut, resolved_at=None).exists()

@@ -14,7 +14,7 @@ from marketplace.models import SpotPrice
 from tests.billing.money import UNIT
 from tests.instances.fake_host import FakeHost, again
 from tests.instances.fixtures import Clock
-from tests.instances.services.spot.bidders import FLOOR, bid, bid_of, turn
+from tests.instances.spot.bidders import FLOOR, bid, bid_of, turn
 
 pytestmark = pytest.mark.usefixtures("sound")
 

@@ -21,7 +21,7 @@ from marketplace.models import SpotPrice
 from tests.billing.money import UNIT, charged, grant, make_user
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock, Sign
-from tests.instances.services.spot.bidders import turn, with_spot
+from tests.instances.spot.bidders import turn, with_spot
 
 BARRED = (403, "bid_barred")
 

@@ -13,7 +13,7 @@ from marketplace.hosts.offers import ListingChange, set_prices
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock
-from tests.instances.services.spot.bidders import bid, turn, with_spot
+from tests.instances.spot.bidders import bid, turn, with_spot
 
 
 def client_of(user: User) -> Client:

@@ -10,7 +10,7 @@ from instances.spot.market_tick import tick_offer
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, order
 from tests.instances.fixtures import Clock
-from tests.instances.services.spot.bidders import bid, with_spot
+from tests.instances.spot.bidders import bid, with_spot
 
 HTMX = {"HX-Request": "true"}
 

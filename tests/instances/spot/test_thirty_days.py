@@ -33,7 +33,7 @@ from tests.billing.funding import grant_all
 from tests.billing.money import UNIT
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
-from tests.instances.services.spot.bidders import bid, with_spot
+from tests.instances.spot.bidders import bid, with_spot
 from tests.marketplace.spot_definition import defined
 from tests.roles import analyze
 

@@ -27,7 +27,7 @@ from marketplace.states import HostState
 from tests.billing.money import UNIT, charged, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
-from tests.instances.services.spot.bidders import bid, bid_of, events, free_and_spot, offer_of, seen, turn
+from tests.instances.spot.bidders import bid, bid_of, events, free_and_spot, offer_of, seen, turn
 from tests.mails import killed_at, sent
 
 pytestmark = pytest.mark.usefixtures("sound")

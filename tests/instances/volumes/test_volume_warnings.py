@@ -83,9 +83,9 @@ def test_what_nobody_pays_for_is_told_seven_three_and_one_days_ahead(
         assert announce_data_ends(now=clock.now()) == fresh, left
         queue_notices(now=clock.now())
         sent()
-    messages = sent(" is deleted")
+    messages = sent(" will be deleted")
     assert len(messages) == 6
-    subjects = {message.subject.split(" is deleted")[0] for message in messages}
+    subjects = {message.subject.split(" will be deleted")[0] for message in messages}
     assert subjects == {"models", "first"} and "/volumes" in "".join(str(message.body) for message in messages)
     assert [payload["days"] for payload in told("storage.release_warning") if "volume" in payload] == [7, 3, 1]
     assert told("storage.release_warning")[0]["delete_at"]

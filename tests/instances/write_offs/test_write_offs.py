@@ -73,7 +73,7 @@ def test_what_runs_ends_and_is_paid_to_the_last_report(rin: User, stella: User, 
     written = written_off(host, stella)
     row = again(instance)
     assert (row.state, row.failure_code, row.fault_of) == ("gone", "host_written_off", "host")
-    assert f"{seen:%Y-%m-%d %H:%M}" in row.failure_detail
+    assert f"{seen.day} {seen:%b %H:%M} UTC" in row.failure_detail
     assert charged(instance.pk) == 2 * 3_600_000 // 60, "a minute of two GPUs, and nothing of three days"
     assert spendable_of(rin) > before
     assert Host.objects.get().state == "retired"

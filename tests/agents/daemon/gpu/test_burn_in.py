@@ -112,11 +112,11 @@ SCRIPT = """
 import json, sys
 from dataclasses import asdict
 from pathlib import Path
-from agents.daemon.self_test.checks import Bench, gpu_checks
+from agents.daemon.self_test.checks import CheckDependencies, gpu_checks
 from agents.daemon.gpu.nvml import NvmlProbe
 from agents.daemon.engine.simulated import SimulatedRuntime
 folder = Path(sys.argv[1])
-bench = Bench(SimulatedRuntime(folder / "engine.json"), NvmlProbe(), folder, lambda: None)
+bench = CheckDependencies(SimulatedRuntime(folder / "engine.json"), NvmlProbe(), folder, lambda: None)
 print(json.dumps([asdict(check) for check in gpu_checks(bench, lambda: frozenset())]))
 """
 

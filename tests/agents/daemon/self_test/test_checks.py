@@ -15,7 +15,7 @@ from agents.daemon.engine.simulated import SimulatedRuntime
 from agents.daemon.gpu.benchmark import BenchmarkAborted, BurnInFailed, BurnInResult, NotMeasurable
 from agents.daemon.gpu.nvml import SimulatedProbe
 from agents.daemon.self_test import checks, disk_benchmark
-from agents.daemon.self_test.checks import TestDependencies, host_checks, version_of
+from agents.daemon.self_test.checks import CheckDependencies, host_checks, version_of
 from agents.daemon.self_test.disk_benchmark import NearlyFull
 from agents.daemon.self_test.simulated_checks import simulated_checks
 from agents.daemon.telemetry.host_facts import Measurements, load_measurements
@@ -98,22 +98,22 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> TestDependencies:
-    return TestDependencies(Engine(tmp_path / "s", boot="b"), Probe(GPUS), tmp_path, good_line, lambda uuid, needed: GOOD)
+def bench(tmp_path: Path) -> CheckDependencies:
+    return CheckDependencies(Engine(tmp_path / "s", boot="b"), Probe(GPUS), tmp_path, good_line, lambda uuid, needed: GOOD)
 
 
 def nobody() -> frozenset[str]:
     return frozenset()
 
 
-def run(bench: TestDependencies, held: Callable[[], frozenset[str]] = nobody) -> dict[tuple[str, str], Check]:
+def run(bench: CheckDependencies, held: Callable[[], frozenset[str]] = nobody) -> dict[tuple[str, str], Check]:
     made = list(host_checks(bench, held))
     found = {(check.id, check.gpu): check for check in made}
     assert len(found) == len(made), "no check twice"
     return found
 
 
-def test_a_host_in_order(bench: TestDependencies) -> None:
+def test_a_host_in_order(bench: CheckDependencies) -> None:
     found = run(bench)
     assert not [check for check in found.values() if check.passed is False or check.simulated or check.reason]
     assert found["engine_version", ""].passed is True
@@ -131,7 +131,7 @@ def test_a_host_in_order(bench: TestDependencies) -> None:
     assert all(check.actual for check in found.values()), "every check says what it found"
 
 
-def test_what_was_measured_is_kept_for_the_facts(bench: TestDependencies) -> None:
+def test_what_was_measured_is_kept_for_the_facts(bench: CheckDependencies) -> None:
     assert load_measurements(bench.state) == Measurements()
     found = run(bench)
     kept = load_measurements(bench.state)
@@ -142,7 +142,7 @@ def test_what_was_measured_is_kept_for_the_facts(bench: TestDependencies) -> Non
 
 
 @pytest.mark.parametrize(("text", "passed"), [("19.03.15", False), ("20.10.0", True), ("27.1.1", True), ("unknown", False)])
-def test_the_engine_has_a_floor(bench: TestDependencies, text: str, passed: bool) -> None:
+def test_the_engine_has_a_floor(bench: CheckDependencies, text: str, passed: bool) -> None:
     bench.runtime.found = text  # type: ignore[attr-defined]  # the stand-in's
     check = run(bench)["engine_version", ""]
     assert (check.passed, check.actual, check.required) == (passed, text, "at least 20.10")
@@ -156,32 +156,32 @@ def test_versions() -> None:
     assert version_of("") == ()
 
 
-def test_a_gpu_off_the_bus_is_named(bench: TestDependencies) -> None:
+def test_a_gpu_off_the_bus_is_named(bench: CheckDependencies) -> None:
     lost = [GPUS[0], replace(GPUS[1], healthy=False, detail="GPU is lost")]
     check = run(replace(bench, probe=Probe(lost)))["gpu_present", ""]
     assert (check.passed, check.value) == (False, 1)
     assert "GPU-1: GPU is lost" in check.actual
 
 
-def test_no_gpu_at_all(bench: TestDependencies) -> None:
+def test_no_gpu_at_all(bench: CheckDependencies) -> None:
     found = run(replace(bench, probe=Probe([])))
     assert found["gpu_present", ""].value == 0
     assert not [key for key in found if key[1]]
 
 
-def test_a_program_of_others_on_a_gpu(bench: TestDependencies) -> None:
+def test_a_program_of_others_on_a_gpu(bench: CheckDependencies) -> None:
     check = run(replace(bench, probe=Probe(GPUS, processes=2)))["gpu_exclusive", "GPU-0"]
     assert (check.passed, check.value) == (False, 2)
     assert check.remedy
 
 
-def test_processes_that_cannot_be_listed(bench: TestDependencies) -> None:
+def test_processes_that_cannot_be_listed(bench: CheckDependencies) -> None:
     check = run(replace(bench, probe=Probe(GPUS, processes=None)))["gpu_exclusive", "GPU-0"]
     assert (check.passed, check.reason) == (None, "not_measurable")
 
 
 @pytest.mark.parametrize("who", ["engine", "desired"])
-def test_a_gpu_that_an_instance_holds_is_left_in_peace(bench: TestDependencies, who: str) -> None:
+def test_a_gpu_that_an_instance_holds_is_left_in_peace(bench: CheckDependencies, who: str) -> None:
     burnt: list[str] = []
 
     def burn(uuid: str, needed: Callable[[], bool]) -> BurnInResult:
@@ -198,7 +198,7 @@ def test_a_gpu_that_an_instance_holds_is_left_in_peace(bench: TestDependencies, 
         assert found[name, "GPU-1"].reason == ""
 
 
-def test_a_gpu_that_is_rented_during_the_burn(bench: TestDependencies) -> None:
+def test_a_gpu_that_is_rented_during_the_burn(bench: CheckDependencies) -> None:
     def burn(uuid: str, needed: Callable[[], bool]) -> BurnInResult:
         raise BenchmarkAborted
 
@@ -207,7 +207,7 @@ def test_a_gpu_that_is_rented_during_the_burn(bench: TestDependencies) -> None:
     assert found["gpu_compute", "GPU-0"].reason == "in_use"
 
 
-def test_without_cuda_nvml_alone_says_that_nothing_was_measured(bench: TestDependencies) -> None:
+def test_without_cuda_nvml_alone_says_that_nothing_was_measured(bench: CheckDependencies) -> None:
     def burn(uuid: str, needed: Callable[[], bool]) -> BurnInResult:
         raise NotMeasurable("libcuda.so.1 cannot be loaded")
 
@@ -220,7 +220,7 @@ def test_without_cuda_nvml_alone_says_that_nothing_was_measured(bench: TestDepen
 
 
 @pytest.mark.parametrize("error", [BurnInFailed("the GPU did not finish in time"), EngineSilent("gone")])
-def test_a_burn_that_breaks_off_is_no_pass(bench: TestDependencies, error: Exception) -> None:
+def test_a_burn_that_breaks_off_is_no_pass(bench: CheckDependencies, error: Exception) -> None:
     def burn(uuid: str, needed: Callable[[], bool]) -> BurnInResult:
         raise error
 
@@ -228,25 +228,25 @@ def test_a_burn_that_breaks_off_is_no_pass(bench: TestDependencies, error: Excep
     assert (check.passed, check.reason, check.actual) == (False, "failed", str(error))
 
 
-def test_an_engine_that_does_not_answer_leaves_every_gpu_in_peace(bench: TestDependencies) -> None:
+def test_an_engine_that_does_not_answer_leaves_every_gpu_in_peace(bench: CheckDependencies) -> None:
     bench.runtime.silent = True  # type: ignore[attr-defined]  # the stand-in's
     found = run(replace(bench, burn=lambda uuid, needed: pytest.fail("burnt")))
     assert found["gpu_compute", "GPU-0"].reason == "failed"
 
 
-def test_less_memory_than_the_gpu_says(bench: TestDependencies) -> None:
+def test_less_memory_than_the_gpu_says(bench: CheckDependencies) -> None:
     short = replace(GOOD, proven_mib=4096)
     check = run(replace(bench, burn=lambda uuid, needed: short))["gpu_memory", "GPU-0"]
     assert (check.passed, check.value) == (False, 4096)
 
 
-def test_wrong_results(bench: TestDependencies) -> None:
+def test_wrong_results(bench: CheckDependencies) -> None:
     check = run(replace(bench, burn=lambda uuid, needed: replace(GOOD, correct=False)))["gpu_compute", "GPU-0"]
     assert check.passed is False
     assert "wrong results" in check.actual
 
 
-def test_simulated_gpus_of_a_real_engine_say_so(bench: TestDependencies) -> None:
+def test_simulated_gpus_of_a_real_engine_say_so(bench: CheckDependencies) -> None:
     """Development: real containers, GPUs that do not exist."""
     found = run(replace(bench, probe=SimulatedProbe("RTX 4090:1", "seed")))
     for (name, gpu), check in found.items():
@@ -254,7 +254,7 @@ def test_simulated_gpus_of_a_real_engine_say_so(bench: TestDependencies) -> None
         assert check.actual.startswith("Simulated: ") == bool(gpu)
 
 
-def test_a_disk_that_is_nearly_full_is_not_written_to(bench: TestDependencies, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_nearly_full_is_not_written_to(bench: CheckDependencies, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(state: Path) -> None:
         raise NearlyFull("1 GB of 100 GB are free")
 
@@ -264,7 +264,7 @@ def test_a_disk_that_is_nearly_full_is_not_written_to(bench: TestDependencies, m
     assert load_measurements(bench.state).disk_measured_at is None
 
 
-def test_a_disk_that_fails(bench: TestDependencies, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails(bench: CheckDependencies, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(state: Path) -> None:
         raise OSError(5, "Input/output error")
 
@@ -281,7 +281,7 @@ def test_a_disk_that_fails(bench: TestDependencies, monkeypatch: pytest.MonkeyPa
         (LinkError("x"), "failed"),
     ],
 )
-def test_a_speed_test_that_does_not_come_off(bench: TestDependencies, error: LinkError, reason: str) -> None:
+def test_a_speed_test_that_does_not_come_off(bench: CheckDependencies, error: LinkError, reason: str) -> None:
     found = run(replace(bench, open_line=broken_line(error)))
     assert {found[name, ""].reason for name in ("network_up", "network_down", "clock")} == {reason}
     assert load_measurements(bench.state).net_measured_at is None
@@ -302,7 +302,7 @@ def test_a_simulated_host_says_that_everything_is_made_up(tmp_path: Path) -> Non
     assert kept.disk_measured_at
 
 
-def test_a_simulated_host_is_tested_in_the_same_points_as_a_real_one(bench: TestDependencies, tmp_path: Path) -> None:
+def test_a_simulated_host_is_tested_in_the_same_points_as_a_real_one(bench: CheckDependencies, tmp_path: Path) -> None:
     runtime, probe = SimulatedRuntime(tmp_path / "s", boot="b"), SimulatedProbe("RTX 4090:2", "seed")
     made_up = {check.id for check in simulated_checks(runtime, probe, tmp_path, "seed")}
     assert made_up == {name for name, _ in run(bench)}

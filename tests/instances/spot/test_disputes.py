@@ -16,7 +16,7 @@ from tests.billing.money import UNIT, make_user, wallet
 from tests.billing.payouts.world import take_back, top_up
 from tests.instances.fake_host import FakeHost, again, order
 from tests.instances.modes import rented, sell
-from tests.instances.services.spot.bidders import bid, events, seen, turn
+from tests.instances.spot.bidders import bid, events, seen, turn
 
 pytestmark = pytest.mark.usefixtures("sound")
 

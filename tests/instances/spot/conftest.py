@@ -11,7 +11,7 @@ from marketplace.hosts.offers import check_offers
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock, host, hours, image, rin
-from tests.instances.services.spot.bidders import with_spot
+from tests.instances.spot.bidders import with_spot
 
 __all__ = ["host", "hours", "image", "rin"]
 
