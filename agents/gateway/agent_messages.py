@@ -5,7 +5,7 @@ from typing import Final
 
 from django.utils.translation import gettext_lazy as _
 
-from common.messages import Message, Quoted
+from common.messages import HostSays, Message
 
 
 class CheckingReceived(Message, code="checking_received", text=_("Checking received data")):
@@ -103,8 +103,8 @@ class LoadingImage(
     layers: int
 
 
-class CutOff(Message, code="cut_off", text=_("Connection lost (%(why)s). Reconnecting…")):
-    why: Quoted
+class CutOff(Message, code="cut_off", text=_("Connection lost. Reconnecting… %(why)s")):
+    why: HostSays
 
 
 SAID_BEFORE: Final[Mapping[str, type[Message]]] = {

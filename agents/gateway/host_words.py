@@ -24,5 +24,9 @@ def _known(said: Said) -> Message | None:
     form = SAYINGS.get(said.code)
     if form is None or set(form.kinds) != set(said.params):
         return None
-    values: dict[str, Any] = {name: int(text) if form.kinds[name] is int else text for name, text in said.params.items()}
-    return form(**values)
+    values: dict[str, Any] = {name: _value(form.kinds[name], text) for name, text in said.params.items()}
+    return None if None in values.values() else form(**values)
+
+
+def _value(kind: Any, text: str) -> int | Message | None:
+    return int(text) if kind is int else host_message(text)

@@ -1,6 +1,6 @@
 """Credits for host faults: reverses the charge of the last seconds of a run that its host ended."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,7 +13,7 @@ from billing.errors import StillMetered
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet
 from billing.metering.usage import post_usage
-from billing.models import Entry, Meter, Posting, Wallet
+from billing.models import Entry, Hold, Meter, Posting, Wallet
 from billing.pricing.rates import charge, split_charge, stretches
 from common import clock
 
@@ -27,6 +27,10 @@ class _Piece:
     meter: Meter
     begin: datetime
     end: datetime
+
+    @property
+    def source(self) -> SourceKey:
+        return self.meter.source_kind, self.meter.source_id
 
     @property
     def cut(self) -> tuple[int, int]:
@@ -58,15 +62,22 @@ def credit_source(
     return credit_run(sources=[(source_kind, source_id)], key=key, since=since, until=until, reason=reason, actor=actor)
 
 
-def credit_run(*, sources: Sequence[SourceKey], key: str, since: datetime, until: datetime, reason: str, actor: str) -> int:
+def credit_run(
+    *,
+    sources: Sequence[SourceKey],
+    key: str,
+    since: datetime,
+    until: datetime,
+    reason: str,
+    actor: str,
+    settled: Collection[SourceKey] = (),
+) -> int:
     """Credit what the last CREDITED_SPAN of a run from `since` to `until` was charged; return the micro-units.
 
-    The run may have been charged to several of `sources`, as one whose billing mode was changed: each is credited with
-    exactly what it was charged within that span. The credit is smaller where CREDITED_PER_DAY was reached in the last
-    24 hours, which bounds what a host and a renter can agree to report. `key` is <kind>:<id>:<run>; all keys that begin
-    with the same <kind>:<id> share that limit, whatever their source. Runs inside the caller's transaction, after the
-    meters were closed. What the run still owes is charged first, so that no more is ever credited than was charged,
-    whatever the order. Repeating the same key changes nothing.
+    Each of `sources` is credited with exactly what it was charged within that span; those that are `settled` as well
+    count towards it and get nothing. CREDITED_PER_DAY bounds what a host and a renter can agree to report; `key` is
+    <kind>:<id>:<run>, and all keys with the same <kind>:<id> share that bound. Runs inside the caller's transaction, after
+    the meters were closed. What the run owes is charged first. Repeating the same key changes nothing.
 
     Raises:
         StillMetered: a meter is open.
@@ -84,13 +95,14 @@ def credit_run(*, sources: Sequence[SourceKey], key: str, since: datetime, until
     post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
     newest_first = list(meters.order_by("-opened_at"))
     left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(sources, key))
-    pieces = [piece for piece in _last(newest_first, since, left) if piece.charge_micros > 0]
+    found = [piece for piece in _last(newest_first, since, until, left) if piece.charge_micros > 0]
+    pieces = [piece for piece in found if piece.source not in settled]
     for number, piece in enumerate(pieces):
         post(
             key=_key(key, number),
             kind=Posting.Kind.CREDIT,
-            source_kind=piece.meter.source_kind,
-            source_id=piece.meter.source_id,
+            source_kind=piece.source[0],
+            source_id=piece.source[1],
             memo=f"{piece.meter.label}: {reason}"[:200],
             actor=actor,
             movements=piece.movements(platform_id),
@@ -98,12 +110,18 @@ def credit_run(*, sources: Sequence[SourceKey], key: str, since: datetime, until
             period=(piece.begin, piece.end),
             rate_micros_per_hour=piece.rate_micros,
         )
-    for source_kind, source_id in sources:
-        return_unused_draws(source_kind=source_kind, source_id=source_id)
+    _return_draws({piece.source for piece in pieces})
     return sum(piece.charge_micros for piece in pieces)
 
 
-def _of(sources: Sequence[SourceKey]) -> Q:
+def _return_draws(sources: Collection[SourceKey]) -> None:
+    """Return to coupons what they paid of the credit; of a source that holds money again, when that hold is released."""
+    held = set(Hold.objects.filter(_of(sources), released_at=None).values_list("source_kind", "source_id"))
+    for source_kind, source_id in sorted(set(sources) - held):
+        return_unused_draws(source_kind=source_kind, source_id=source_id)
+
+
+def _of(sources: Collection[SourceKey]) -> Q:
     chosen = Q()
     for source_kind, source_id in sources:
         chosen |= Q(source_kind=source_kind, source_id=source_id)
@@ -127,13 +145,14 @@ def _of_the_last_day(sources: Sequence[SourceKey], key: str) -> timedelta:
     return span or timedelta(0)
 
 
-def _last(newest_first: Sequence[Meter], since: datetime, left: timedelta) -> Iterator[_Piece]:
-    """Yield the last `left` of settled time without gaps in the proof, and nothing before `since`."""
+def _last(newest_first: Sequence[Meter], since: datetime, until: datetime, left: timedelta) -> Iterator[_Piece]:
+    """Yield the last `left` of settled time before `until`, without gaps in the proof and nothing before `since`."""
     for meter in newest_first:
-        begin = max(meter.opened_at, since, meter.settled_until - left)
-        if begin < meter.settled_until and left > timedelta(0):
-            left -= meter.settled_until - begin
-            for from_us, to_us in stretches(meter.tariff, meter.used_us(begin), meter.used_us(meter.settled_until)):
+        end = min(meter.settled_until, until)
+        begin = max(meter.opened_at, since, end - left)
+        if begin < end and left > timedelta(0):
+            left -= end - begin
+            for from_us, to_us in stretches(meter.tariff, meter.used_us(begin), meter.used_us(end)):
                 yield _Piece(meter, meter.moment(from_us), meter.moment(to_us))
 
 

@@ -1,13 +1,14 @@
 """What events say of money, billing modes and bids. `common.messages` says how messages are kept and worded."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from billing.errors import InsufficientFunds
-from common.errors import DomainError
+from common.errors import DomainError, InvalidInput
 from common.messages import English, Message, Micros, Second, Words
 from common.money import parse_money
 from marketplace.search.messages import MODE_WORDS
@@ -138,6 +139,7 @@ class BidChanged(Message, code="bid_changed", text=_("%(before)s → %(after)s p
 def refusal(error: DomainError) -> Message:
     """Why the market did not do what was due."""
     if isinstance(error, InsufficientFunds) and {"needed", "spendable"} <= error.extra.keys():
-        needed, spendable = (parse_money(str(error.extra[name])) for name in ("needed", "spendable"))
-        return TooLittle(needed=Micros(needed), spendable=Micros(spendable))
+        with suppress(InvalidInput):  # an amount beyond what money is read up to
+            needed, spendable = (parse_money(str(error.extra[name])) for name in ("needed", "spendable"))
+            return TooLittle(needed=Micros(needed), spendable=Micros(spendable))
     return English(sentence=error.detail)

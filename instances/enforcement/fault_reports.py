@@ -98,6 +98,9 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
         if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.GONE):
             raise UnlawfulMove("Its host has not proven yet that it stopped: what the run cost is known then.")
         if upheld:
+            if instance.billing_mode == RESERVED and instance.state != InstanceState.GONE:
+                lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
+                pause_term(instance)  # an earlier report that was rejected has left it running
             _refund(report, instance)
         is_last = not _open_reports(instance).exclude(pk=report.pk).exists()
         if is_last:

@@ -66,9 +66,10 @@ def give_back_run(instance: Instance, *, run: int, since: datetime, until: datet
     settled and refunds nothing.
     """
     over = (TermState.ENDED, TermState.EXITED)
-    terms = [term for term in all_terms_of([instance.pk]) if not (is_prepaid(term) and term.state in over)]
+    terms = all_terms_of([instance.pk])
     return credit_run(
         sources=[(INSTANCE_SOURCE, instance.pk), *((TERM_SOURCE, term.pk) for term in terms)],
+        settled=[(TERM_SOURCE, term.pk) for term in terms if is_prepaid(term) and term.state in over],
         key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{run}",
         since=since,
         until=until,

@@ -164,7 +164,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "gpus_released": _("GPUs returned to the market"),
     "failed": _("Failed"),
     "gone": _("Released: nothing is left on the host"),
-    "fault_reported": _("Problem reported: stopped, no further charges"),
+    "fault_reported": _("Problem reported: stopped, GPU use no longer charged"),
     "report_upheld": _("Report accepted"),
     "report_rejected": _("Report rejected: the instance was working"),
     "host_written_off": _("Host didn't come back and was written off"),

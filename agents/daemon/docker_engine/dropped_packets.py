@@ -5,10 +5,12 @@ or an unknown module) proves nothing: some connections may pass. Our own chains 
 """
 
 import ipaddress
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -16,8 +18,8 @@ from typing import Final
 from agents.daemon.docker_engine.container_spec import BRIDGE_PREFIX
 
 OWN_CHAINS: Final = "BERTH"
-_INSIDE: Final = (BRIDGE_PREFIX, "docker", "br-", "veth", "lo")  # interfaces whose packets do not come from outside
-_NOWHERE: Final = "00000000"
+# Interfaces whose packets do not come from outside: loopback, the engine's bridges and its ends of containers' links.
+_INSIDE: Final = re.compile(rf"(lo|docker\d+|br-[0-9a-f]{{12}}|veth.*|{re.escape(BRIDGE_PREFIX)}.*)")
 _DEPTH: Final = 32
 
 
@@ -45,46 +47,69 @@ class Packet:
 
 def is_dropped(rules: Sequence[str], packet: Packet) -> bool:
     """Return whether no new connection from outside is forwarded; such packets pass the chain FORWARD."""
-    chains: dict[str, list[list[str]]] = {}
-    for line in rules:
-        words = shlex.split(line)
-        if words[:1] == ["-A"]:
-            chains.setdefault(words[1], []).append(words[2:])
-    return _fate("FORWARD", chains, packet, _DEPTH) == Fate.DROPPED
+    return _Walk(_chains(tuple(rules)), packet).fate("FORWARD", _DEPTH) == Fate.DROPPED
 
 
 def outside_interfaces(proc: Path) -> frozenset[str]:
-    """Return the interfaces with a default route, by which the internet is reached."""
-    lines = (proc / "net/route").read_text().splitlines()[1:]
-    return frozenset(line.split()[0] for line in lines if line.split()[1] == _NOWHERE)
+    """Return the interfaces by which packets from outside may arrive, whatever the routes are."""
+    names = (line.partition(":")[0].strip() for line in (proc / "net/dev").read_text().splitlines()[2:])
+    return frozenset(name for name in names if name and not _INSIDE.fullmatch(name))
 
 
-def _fate(chain: str, chains: Mapping[str, list[list[str]]], packet: Packet, depth: int) -> Fate:
-    certain = True  # whether every packet reaches this rule
-    for rule in chains.get(chain, []):
-        meets = _meets(rule, packet)
-        target = next((value for word, value in pairwise(rule) if word in ("-j", "-g")), "")
-        if meets is False or not target:
-            continue
-        if target == "RETURN":
-            if meets:
-                break
-            certain = False
-            continue
-        fate = _fate_at(target, rule, chains, packet, depth)
-        if fate == Fate.OPEN or (fate == Fate.DROPPED and meets and certain):
-            return fate
-    return Fate.GOES_ON
+@lru_cache(maxsize=2)
+def _chains(rules: tuple[str, ...]) -> Mapping[str, list[list[str]]]:
+    """Return the rules of each chain as words. Kept, since it is asked for every port of every container."""
+    chains: dict[str, list[list[str]]] = {}
+    for line in rules:
+        try:
+            words = shlex.split(line)
+        except ValueError:  # a comment with a stray quote or line break: it may hold or not
+            words = line.split()
+            words.insert(2, "--unreadable")
+        if words[:1] == ["-A"] and len(words) > 1:
+            chains.setdefault(words[1], []).append(words[2:])
+    return chains
 
 
-def _fate_at(target: str, rule: list[str], chains: Mapping[str, list[list[str]]], packet: Packet, depth: int) -> Fate:
-    if target in ("DROP", "REJECT"):
-        return Fate.DROPPED
-    if target in ("ACCEPT", "QUEUE", "NFQUEUE") or "-g" in rule or depth == 0:
-        return Fate.OPEN
-    if target.startswith(OWN_CHAINS):
+class _Walk:
+    """Way of one packet through the chains; each chain is followed once."""
+
+    def __init__(self, chains: Mapping[str, list[list[str]]], packet: Packet) -> None:
+        self._chains = chains
+        self._packet = packet
+        self._known: dict[str, Fate] = {}
+
+    def fate(self, chain: str, depth: int) -> Fate:
+        """Return what happens to the packet in a chain."""
+        if chain not in self._known:
+            self._known[chain] = self._follow(chain, depth)
+        return self._known[chain]
+
+    def _follow(self, chain: str, depth: int) -> Fate:
+        certain = True  # whether every packet reaches this rule
+        for rule in self._chains.get(chain, []):
+            meets = _meets(rule, self._packet)
+            target = next((value for word, value in pairwise(rule) if word in ("-j", "-g")), "")
+            if meets is False or not target:
+                continue
+            if target == "RETURN":
+                if meets:
+                    break
+                certain = False
+                continue
+            fate = self._at(target, rule, depth)
+            if fate == Fate.OPEN or (fate == Fate.DROPPED and meets and certain):
+                return fate
         return Fate.GOES_ON
-    return _fate(target, chains, packet, depth - 1)  # a target that is no chain, such as LOG, has no rules
+
+    def _at(self, target: str, rule: list[str], depth: int) -> Fate:
+        if target in ("DROP", "REJECT"):
+            return Fate.DROPPED
+        if target in ("ACCEPT", "QUEUE", "NFQUEUE") or "-g" in rule or depth == 0:
+            return Fate.OPEN
+        if target.startswith(OWN_CHAINS):
+            return Fate.GOES_ON
+        return self.fate(target, depth - 1)  # a target that is no chain, such as LOG, has no rules
 
 
 def _meets(rule: list[str], packet: Packet) -> bool | None:
@@ -107,18 +132,26 @@ def _answers(rule: list[str], packet: Packet) -> Iterator[tuple[bool, bool | Non
         if word in ("-m", "--comment"):
             next(words, "")
         elif word in _CONDITIONS:
-            yield negated, _CONDITIONS[word](next(words, ""), packet)
+            yield negated, _holds(word, next(words, ""), packet)
         elif word.startswith("-"):
             yield negated, None
         negated = False
 
 
+def _holds(condition: str, value: str, packet: Packet) -> bool | None:
+    """Return whether a condition holds; None if it is written in a form that is not known here."""
+    try:
+        return _CONDITIONS[condition](value, packet)
+    except ValueError:
+        return None
+
+
 def _comes_in(name: str, packet: Packet) -> bool | None:
     """Return whether the packet comes by this interface; None if it may.
 
-    Interfaces without a default route count as possible too: those of a LAN or of a tunnel.
+    It does for certain only where there is no other interface by which it could arrive.
     """
-    if name.startswith(_INSIDE):
+    if name not in packet.interfaces and _INSIDE.fullmatch(name.removesuffix("+")):
         return False
     wide = name.removesuffix("+")
     hits = [face.startswith(wide) if name.endswith("+") else face == name for face in packet.interfaces]

@@ -1,6 +1,7 @@
 """Periodic check of whether the host's running containers can be reached from outside."""
 
 import logging
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ class ReachabilityWatch:
         while not stopped.wait(pause):
             try:
                 news, pause = self.look()
-            except (EngineSilent, EngineRefused, OSError) as error:
+            except (EngineSilent, EngineRefused, OSError, subprocess.SubprocessError) as error:
                 logger.warning("whether instances can be reached is not known: %s", error)
                 news, pause = False, EVERY
             if news:

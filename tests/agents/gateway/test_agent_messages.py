@@ -78,6 +78,8 @@ def test_what_broke_is_the_host_s() -> None:
         shown = in_html(message)
     assert "&lt;b&gt;%(x)s {0}" in shown
     assert "<b>" not in shown
+    assert "主机" in shown, "it is said whose words they are"
+    assert stored_detail("Its own words", Said("cut_off", {"why": " "})) == HostSays(words=Quoted("Its own words"))
 
 
 @pytest.fixture

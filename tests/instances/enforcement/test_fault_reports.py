@@ -9,6 +9,7 @@ from django.test import Client
 from accounts.models import User
 from billing.constants import PAYOUT_HOLDING
 from billing.metering.settle import settle_meters
+from billing.models import Entry
 from billing.payouts.selectors import payable_of
 from common import clock
 from common.errors import Forbidden, UnlawfulMove
@@ -241,8 +242,16 @@ def test_after_a_rejected_report_the_next_one_pauses_no_term(
     decide_report(staff=stella, report_id=FaultReport.objects.get().pk, upheld=False)
     start_instance(renter=rin, instance_id=term.instance_id)
     host.settle()
+    pass_time(host, hours, 600)
     before = charged(term.pk)
     stopped_by_report(rin, host, term.instance)
     pass_time(host, hours, 3600)
-    assert charged(term.pk) == before + term.unit_micros
+    assert charged(term.pk) > before, "it goes on being charged"
+    assert_sound()
+    decide_report(staff=stella, report_id=FaultReport.objects.get(verdict="open").pk, upheld=True)
+    credited = sum(-entry.amount_micros for entry in Entry.objects.filter(posting__kind="credit", kind="host_share"))
+    assert 0 < credited <= term.unit_micros // 6, "ten minutes before the report, and nothing of the hour after it"
+    then = charged(term.pk)
+    pass_time(host, hours, 3600)
+    assert charged(term.pk) == then, "it is paused now"
     assert_sound()

@@ -1,5 +1,6 @@
 """Packet rules that keep every connection out, and the many that only may."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,27 @@ def test_what_comes_before_decides() -> None:
     assert not is_dropped(("-A FORWARD -j ROUND", "-A ROUND -j ROUND"), PACKET), "a chain that leads into itself"
 
 
-def test_the_internet_comes_by_the_default_route(tmp_path: Path) -> None:
+def test_any_interface_but_the_engines_own_may_lead_outside(tmp_path: Path) -> None:
+    names = ("lo", "eth0", "br-ex", "wg0", "docker0", "br-0123456789ab", "veth1f2e", "berth0")
     (tmp_path / "net").mkdir()
-    (tmp_path / "net/route").write_text("Iface\tDestination\neth0\t00000000\t0\neth1\t0000A8C0\t0\n")
-    assert outside_interfaces(tmp_path) == {"eth0"}
+    (tmp_path / "net/dev").write_text("Inter-|\n face |\n" + "".join(f"  {name}: 1 2 3\n" for name in names))
+    assert outside_interfaces(tmp_path) == {"eth0", "br-ex", "wg0"}
+
+
+@pytest.mark.parametrize("rule", ["-A DOCKER-USER -i eth0 -j DROP", "-A DOCKER-USER ! -i br-ex -j DROP"])
+def test_with_two_ways_in_a_rule_for_one_proves_nothing(rule: str) -> None:
+    two = replace(PACKET, interfaces=frozenset({"eth0", "br-ex"}))
+    assert not is_dropped((rule, *ENGINE, *LAST), two)
+    assert is_dropped(("-A DOCKER-USER -o berth0 -j DROP", *ENGINE, *LAST), two)
+
+
+@pytest.mark.parametrize(
+    "rule", ["-d 10.0.0.0/255.0.255.0", "-p tcp --dport ssh", '-m comment --comment "half', "-d nonsense"]
+)
+def test_a_rule_that_cannot_be_read_proves_nothing(rule: str) -> None:
+    assert not is_dropped((f"-A DOCKER-USER {rule} -j DROP", *ENGINE, *LAST), PACKET)
+
+
+def test_chains_that_lead_to_each_other_twice_are_followed_once() -> None:
+    chains = [f"-A C{n} -s 192.0.2.{m} -j C{n + 1}" for n in range(30) for m in (1, 2)]
+    assert not is_dropped(("-A DOCKER-USER -j C0", *chains, *ENGINE, *LAST), PACKET)
