@@ -24,8 +24,8 @@ NEEDS_RECOVERY: Final = 0x4
 INCOMPAT: Final = 0x2 | NEEDS_RECOVERY | 0x40 | 0x80 | 0x200 | 0x2000
 # sparse_super, large_file, huge_file, dir_nlink, extra_isize, metadata_csum; orphan_present, as after a power cut.
 RO_COMPAT: Final = 0x1 | 0x2 | 0x8 | 0x20 | 0x40 | 0x400 | 0x10000
-# Without these the checks below would prove less: metadata must have checksums, and the journal must be internal.
-MUST: Final = (("s_feature_compat", 0x4), ("s_feature_incompat", 0x40), ("s_feature_ro_compat", 0x400))
+METADATA_CSUM: Final = 0x400  # disks that older hosts have made are without it; e2fsck then has more to look at
+MUST: Final = (("s_feature_compat", 0x4), ("s_feature_incompat", 0x40))  # an internal journal, and extents
 
 _AT: Final = 1024
 _SIZE: Final = 1024
@@ -56,6 +56,8 @@ _LOOK_S: Final = 0.1
 _MEMORY: Final = GIB  # and what grows with the disk: maps of its blocks and inodes
 _MEMORY_SHARE: Final = 1024
 _MENDED: Final = 1  # e2fsck's exit status for a file system that it has repaired
+_FAULTY: Final = 4  # bit of the exit status: faults are left
+_SHELLS: Final = 64  # from here on a status is not e2fsck's own, such as 127: it is not there
 _SAID: Final = 120
 
 Check = Callable[[], None]
@@ -67,7 +69,8 @@ def check_received(image: Path, keys: Collection[str], go_on: Check = lambda: No
     `go_on` is called at intervals, and may raise to abort.
 
     Raises:
-        Failed: The image must not be mounted (`bad_parcel`: its sender is at fault).
+        Failed: The image must not be mounted (`bad_parcel`: its sender is at fault; `operation_failed`: this host could
+            not check it).
     """
     for fault in faults_of(image, keys):
         raise _refused(fault)
@@ -140,7 +143,7 @@ def _sane(found: dict[str, Any]) -> dict[str, bool]:
         "s_default_mount_opts": not found["s_default_mount_opts"] & ~_MOUNT_OPTIONS,
         "s_flags": not found["s_flags"] & ~_FLAGS,
         "s_mmp_interval": found["s_mmp_interval"] == 0,
-        "s_checksum_type": found["s_checksum_type"] == _CRC32C,
+        "s_checksum_type": found["s_checksum_type"] == (_CRC32C if found["s_feature_ro_compat"] & METADATA_CSUM else 0),
         "s_mount_opts": found["s_mount_opts"] == bytes(64),
         "s_usr_quota_inum": found["s_usr_quota_inum"] == 0,
         "s_grp_quota_inum": found["s_grp_quota_inum"] == 0,
@@ -168,12 +171,20 @@ def _e2fsck(limits: tuple[str, ...], how: str, image: Path, go_on: Check, *, mos
             while process.poll() is None:
                 go_on()
                 if time.monotonic() > end:
-                    raise _refused("e2fsck takes too long")
+                    raise _unchecked("e2fsck takes too long")
                 time.sleep(_LOOK_S)
         finally:
             process.kill()
-    if not 0 <= process.returncode <= most:
-        raise _refused(f"e2fsck {how} ends with {process.returncode}")
+    status = process.returncode
+    if 0 <= status <= most:
+        return
+    if 0 < status < _SHELLS and status & _FAULTY:  # any other is its own trouble: no memory, an error of reading, a signal
+        raise _refused(f"e2fsck {how} ends with {status}")
+    raise _unchecked(f"e2fsck {how} ends with {status}")
+
+
+def _unchecked(why: str) -> Failed:
+    return Failed("operation_failed", f"The disk that arrived could not be checked on this host: {why}.")
 
 
 def _refused(fault: str) -> Failed:

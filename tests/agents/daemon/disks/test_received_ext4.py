@@ -3,6 +3,7 @@
 Nothing here is mounted but by `debugfs`, which is an ordinary program.
 """
 
+import os
 import random
 import struct
 import subprocess
@@ -63,6 +64,28 @@ def test_a_disk_of_ours_passes_and_is_left_as_it_is(image: Path) -> None:
     before = image.read_bytes()
     check_received(image, KEYS)
     assert image.read_bytes() == before
+
+
+def test_a_disk_of_an_older_host_passes(image: Path) -> None:
+    """Made by its own defaults: without checksums of its metadata."""
+    options = ("-q", "-F", "-O", "^metadata_csum,^orphan_file,^metadata_csum_seed", "-L", ext4.label_of(SOURCE))
+    subprocess.run(["mkfs.ext4", *options, str(image)], check=True)
+    check_received(image, KEYS)
+
+
+@pytest.mark.parametrize("status", [8, 127, -9])
+def test_what_this_host_cannot_check_is_no_fault_of_the_sender(
+    image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """e2fsck without memory, without a disk that it could read, or ended by somebody."""
+    end = f"kill -{-status} $$" if status < 0 else f"exit {status}"
+    for name, text in (("e2fsck", end), ("prlimit", 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(Failed) as caught:
+        check_received(image, KEYS)
+    assert caught.value.code == "operation_failed"
 
 
 def test_what_is_taken_is_what_our_mkfs_makes(tmp_path: Path) -> None:
@@ -232,7 +255,7 @@ def test_e2fsck_has_bounds(image: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with monkeypatch.context() as patch:
         patch.setattr(received_ext4, "TIME_S", 0.0)
         patch.setattr(received_ext4, "_limits", lambda image: ("sleep", "60"))
-        with pytest.raises(Failed, match="bad_parcel"):
+        with pytest.raises(Failed, match="operation_failed"):
             check_received(image, KEYS)
     ended = threading.Event()
 
