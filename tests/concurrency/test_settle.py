@@ -11,6 +11,7 @@ from django.db import IntegrityError, OperationalError, connection
 
 from accounts.models import User
 from billing.constants import SETTLE_BATCH
+from billing.errors import NoOpenHold
 from billing.ledger.postings import lock_wallets
 from billing.metering.meters import cap_meter, close_meter, prove_meters
 from billing.metering.settle import extend_holds, settle_meters
@@ -185,7 +186,7 @@ def test_a_meter_that_is_being_opened_is_not_lost_to_a_release(alice: User, hana
         source = Source(alice, hana)
         source.hold()
         outcomes = in_parallel([lambda source=source: source.open(START), source.close])  # type: ignore[misc]  # bound now
-        assert all(outcome is None or "There is no hold" in str(outcome) for outcome in outcomes), outcomes
+        assert all(outcome is None or isinstance(outcome, NoOpenHold) for outcome in outcomes), outcomes
         assert source.open_hold is None
         assert all(meter.closed_at for meter in source.meters)
     assert_sound()
