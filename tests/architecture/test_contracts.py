@@ -2,11 +2,12 @@
 
 from copy import deepcopy
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import grimp
 import pytest
 from importlinter.application.use_cases import read_user_options
+from importlinter.application.user_options import UserOptions
 from importlinter.configuration import configure
 from importlinter.contracts.acyclic_siblings import AcyclicSiblingsContract
 from importlinter.contracts.forbidden import ForbiddenContract
@@ -66,19 +67,22 @@ BREACHES: Final = (
 
 
 @cache
-def contracts() -> dict[str, Contract]:
+def options() -> UserOptions:
     configure()
-    options = read_user_options(str(ROOT / "pyproject.toml"))
+    return read_user_options(str(ROOT / "pyproject.toml"))
+
+
+@cache
+def contracts() -> dict[str, Contract]:
     return {
-        each["name"]: CLASSES[each["type"]](each["name"], options.session_options, each)
-        for each in options.contracts_options
+        each["name"]: CLASSES[each["type"]](each["name"], options().session_options, each)
+        for each in options().contracts_options
     }
 
 
 @cache
 def graph() -> grimp.ImportGraph:
-    options: dict[str, Any] = read_user_options(str(ROOT / "pyproject.toml")).session_options
-    packages = options["root_packages"]
+    packages = options().session_options["root_packages"]
     return grimp.build_graph(*packages, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None)
 
 

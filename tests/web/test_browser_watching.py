@@ -55,7 +55,7 @@ def test_ranges_alerts_activity_and_a_webhook(site: Site, world: World, width: i
     page.click('button:has-text("Add webhook")')
     expect(page.locator("#new-secret")).to_contain_text("whsec_")
     page.locator("main li").get_by_role("link", name="https://9.9.9.9/berth").first.click()
-    page.click('text="Send a test"')
+    page.click('text="Send test"')
     expect(page.locator("#deliveries")).to_contain_text("sending", ignore_case=True)
     over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert over <= 0
