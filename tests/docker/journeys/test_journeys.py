@@ -175,7 +175,7 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     desk.toast(TOO_LATE)
     desk.look("locked")
     plain.locator("main form[action$='/release'] button").click()
-    expect(plain.locator("#toasts")).to_contain_text("It is locked. Unlock it first", timeout=PATIENCE_MS)
+    expect(plain.locator("#toasts")).to_contain_text("The instance is protected.", timeout=PATIENCE_MS)
     expect(plain.locator("main form[action$='/release']")).to_have_count(0, timeout=PATIENCE_MS)
     assert here.runs(painter)
     other.locator("[data-open=schedule]").click()
@@ -216,7 +216,7 @@ def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
     desk.look("volume")
 
     # Rented with it; a snapshot while a program has it; then what was written is lost.
-    shelf.get_by_role("link", name="Find GPUs on this host").click()
+    shelf.get_by_role("link", name="Find compatible GPUs").click()
     page.locator("tr", has_text="one").locator("a.btn-primary").first.click()
     page.get_by_role("checkbox", name=re.compile("shelf")).check()
     page.get_by_role("radio", name=re.compile("^desk")).check()
