@@ -19,6 +19,7 @@ from agents.daemon.docker_engine.reachability import DROPPED, PROXY_STOPPED
 from agents.daemon.reconciler.report_phases import UNREACHABLE
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 
@@ -178,13 +179,13 @@ def test_what_its_owner_keeps_out_is_seen_and_left_alone(
     port = dict(order.ports)[22]
     reaches: Callable[[], bool] = (lambda: outside(port)) if listen == "0.0.0.0" else (lambda: greeted(listen, port))
     network = host.inspect(order)["NetworkSettings"]["Networks"][network_name(order.id)]["NetworkID"]
-    assert reaches()
+    wait_until("it is reached from outside", reaches)
     with wall(host, order):
         cut = host.market.until_phase(order.id, "unknown", 1)
         assert (cut.failure_code, cut.detail) == (UNREACHABLE, why)
         assert not reaches()
     host.market.until_phase(order.id, "running", 1)
-    assert reaches()
+    wait_until("it is reached from outside again", reaches)
     assert host.inspect(order)["NetworkSettings"]["Networks"][network_name(order.id)]["NetworkID"] == network
 
 

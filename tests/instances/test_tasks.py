@@ -64,23 +64,23 @@ def test_the_audit_is_asked_for_often_and_made_daily() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "name"),
+    ("task", "module", "name"),
     [
-        (sweeps, "compare_watch_holds"),
-        (wait_list, "serve_watches"),
-        (wait_list, "drop_old_watches"),
-        (wait_list_mail, "queue_watch_mails"),
-        (timers, "follow_timers"),
-        (timers, "stop_idle"),
-        (timers, "end_long_waits"),
-        (data_retention, "follow_paid_time"),
-        (rollups, "roll_up_use"),
-        (rollups, "drop_old_samples"),
-        (alerts, "follow_alerts"),
-        (mail, "queue_alert_mails"),
+        ("compare_watch_holds", sweeps, "compare_watch_holds"),
+        ("serve_watches", wait_list, "serve_entries"),
+        ("drop_old_watches", wait_list, "delete_old_entries"),
+        ("queue_watch_mails", wait_list_mail, "queue_watch_mails"),
+        ("follow_timers", timers, "run_due_timers"),
+        ("stop_idle", timers, "stop_idle"),
+        ("end_long_waits", timers, "end_long_waits"),
+        ("follow_paid_time", data_retention, "update_retention_meters"),
+        ("roll_up_use", rollups, "roll_up_use"),
+        ("drop_old_samples", rollups, "delete_old_samples"),
+        ("follow_alerts", alerts, "update_alerts"),
+        ("queue_alert_mails", mail, "queue_alert_mails"),
     ],
 )
-def test_a_task_of_the_wait_list_is_the_shell_of_its_sweep(room: object, name: str) -> None:
-    with patch.object(room, name) as sweep:
-        getattr(tasks, name)()
+def test_a_task_is_the_shell_of_the_sweep_of_a_feature(task: str, module: object, name: str) -> None:
+    with patch.object(module, name) as sweep:
+        getattr(tasks, task)()
     sweep.assert_called_once()

@@ -13,8 +13,8 @@ from storage.images import pull_progress, save
 @pytest.mark.parametrize(
     ("shell", "room", "name"),
     [
-        (tasks.follow_images, save, "follow_images"),
-        (tasks.drop_old_pulls, pull_progress, "drop_old_pulls"),
+        (tasks.follow_images, save, "repair_images"),
+        (tasks.drop_old_pulls, pull_progress, "delete_old_pulls"),
         (instance_tasks.count_image_uses, save_image, "count_image_uses"),
     ],
 )
