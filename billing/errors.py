@@ -7,8 +7,6 @@ from django.utils.translation import gettext_noop as _
 from common.errors import DomainError, TooOften
 from common.money import format_money
 
-# Rows written before the sentence changed still hold this one; see instances/core/event_messages.py.
-TOO_LITTLE_BEFORE: Final = _("This needs %(needed)s; the wallet can spend %(spendable)s.")
 TOO_LITTLE: Final = _("You need %(needed)s; available: %(spendable)s.")
 
 GIFTS_STAY: Final = _("You can transfer at most %(most)s. Coupons and account credit can't be transferred.")

@@ -46,10 +46,6 @@ def own_words(text: str) -> str:
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1].rstrip()}…"
 
 
-def holds_host_words(text: str) -> bool:
-    return _SAID.search(text) is not None
-
-
 def in_english(text: str) -> SafeString:
     """Return a text for a page: escaped, and tagged as English whatever the page's language is."""
     return format_html('<span lang="en">{}</span>', text)

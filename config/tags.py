@@ -19,7 +19,7 @@ from accounts.device_names import device_name
 from accounts.event_log.messages import title_of
 from billing.invoices.lines import number_of_seconds
 from billing.invoices.messages import MODE_WORDS, line_text, period_text
-from common.core_counts import core_words
+from common.core_counts import core_count, core_words
 from common.http.secret_paths import return_address
 from common.ids import public_id
 from common.json import to_json
@@ -40,11 +40,11 @@ register.filter("device_name", device_name)
 register.filter("period_words", period_text)
 register.filter("exact_seconds", number_of_seconds)
 register.filter("return_address", return_address)
+register.filter("cores", core_count)
 register.filter("core_words", core_words)
 
 _FINE_PLACES = 4  # so that a running cost is seen to grow
 _MIB_PER_GIB = 1024
-_MILLIS = 1000
 _COLORS = {
     "running": "green",
     "online": "green",
@@ -179,11 +179,6 @@ def host_state_words(state: str) -> str | Promise:
 def gib(mib: int) -> str:
     """Format mebibytes as a number of GB without needless places."""
     return f"{mib / _MIB_PER_GIB:.1f}".removesuffix(".0")
-
-
-@register.filter
-def cores(millis: int) -> str:
-    return f"{millis / _MILLIS:.1f}".removesuffix(".0")
 
 
 @register.filter

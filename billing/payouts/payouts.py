@@ -36,7 +36,6 @@ from common.jobs import enqueue
 from common.money import format_money
 from common.transitions import move
 
-UNDER_WAY = (PayoutState.PENDING, PayoutState.SENT)
 _TAKEN_BACK = "Money that it was made of was taken back or is owed by now; ask again for what can be paid out."
 
 

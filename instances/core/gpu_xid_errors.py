@@ -67,7 +67,6 @@ _UNKNOWN: Final = Xid(
     _("The cause is unknown. If programs fail, stop the instance and start it on other GPUs."),
     FaultOf.PLATFORM,
 )
-XID_TITLES: Final = (*(each.title for each in XIDS.values()), _UNKNOWN.title)
 
 
 def xid_of(number: int) -> Xid:

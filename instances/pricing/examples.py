@@ -31,7 +31,6 @@ from marketplace.pricing.prices import TERM_HOURS
 
 # Break-even is searched up to this point: twice the longest term.
 HORIZON_HOURS: Final = 2 * TERM_HOURS["year3"]
-_CENTIHOURS: Final = 100
 
 
 @dataclass(frozen=True)

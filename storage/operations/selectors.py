@@ -46,10 +46,6 @@ def operations_of(subject: UUID) -> QuerySet[Operation]:
     return Operation.objects.filter(subject=subject)
 
 
-def open_operation(subject: UUID, kind: str) -> Operation | None:
-    return Operation.objects.filter(subject=subject, kind=kind, ended_at=None).first()
-
-
 def operations_to_apply(only: Sequence[UUID] | None = None) -> list[Operation]:
     """Return ended operations whose result was not applied, of all or of these ids."""
     ended = Operation.objects.filter(ended_at__isnull=False, concluded_at=None)

@@ -7,7 +7,7 @@ import pytest
 from django import forms
 from pytest_django import Settings
 
-from common.core_counts import core_words
+from common.core_counts import core_count, core_words
 from config import tags
 from instances.states import INSTANCE_MACHINE
 
@@ -41,7 +41,7 @@ def test_gib(mib: int, text: str) -> None:
 
 @pytest.mark.parametrize(("millis", "text"), [(16_000, "16"), (500, "0.5"), (10_666, "10.7")])
 def test_cores(millis: int, text: str) -> None:
-    assert tags.cores(millis) == text
+    assert core_count(millis) == text
 
 
 @pytest.mark.parametrize(

@@ -133,11 +133,6 @@ def adopt(state: Path, *, claimed_by: str = "") -> FolderLocation:
     return _write(state)
 
 
-def forget_place(state: Path) -> None:
-    """Delete the folder's recorded location."""
-    (state / PLACE_FILE).unlink(missing_ok=True)
-
-
 def _known(state: Path) -> FolderLocation | None:
     try:
         return FolderLocation(**json.loads((state / PLACE_FILE).read_bytes()))

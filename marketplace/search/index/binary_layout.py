@@ -57,7 +57,6 @@ _SELECTED: Final = ", ".join(f"({what})::{kind} AS {name}" for name, (what, kind
 SELECT: Final = f"SELECT {_SELECTED} FROM marketplace_offer"  # noqa: S608  (constants of this module)
 
 _HEADER_BYTES: Final = 19
-_TRAILER_BYTES: Final = 2
 _RECORD: Final = np.dtype(
     [("fields", ">i2")]
     + [part for name, (_, _, kind) in _FIELDS.items() for part in ((f"{name}_size", ">i4"), (name, kind))]
