@@ -6,8 +6,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 PY := .venv/bin/python
 UV := .venv/bin/uv
-PACKAGES := devserver config agents instances storage marketplace billing accounts common
-CHECKED := $(PACKAGES) scripts tests bench
+PACKAGES := devserver config agents vast workloads instances storage marketplace billing accounts common
+CHECKED := $(PACKAGES) scripts tests bench clients/python/src
 # Linters import the settings, which insist on these; nothing listens there and nothing is opened.
 NOWHERE := DATABASE_URL=postgresql:///nowhere REDIS_URL=redis://nowhere DJANGO_SETTINGS_MODULE=config.settings.test
 COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \
@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
 CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 
-.PHONY: up dev down setup test test-fast e2e lint format bench chaos upgrade-drill lock wheel help
+.PHONY: up dev down setup test test-fast test-dstack e2e lint format bench chaos upgrade-drill seeded-faults lock client wheel help
 
 up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
 	@exec $(PY) -m devserver
@@ -32,14 +32,20 @@ down: ## stop a running `make up`
 
 setup: $(SETUP) $(CATALOGUES) ## install what is missing: Python packages by hash, front-end packages, translations
 
-test: setup ## the whole test suite, on its own embedded PostgreSQL and Redis (TESTS=tests/billing narrows it)
-	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n 2 --dist loadgroup --durations 15 $(TESTS)
+# More workers than the two cores that CI has: Docker and stack tests mostly wait. Who runs what: tests/distribution.py.
+WORKERS ?= 3
+
+test: setup .venv-vastai/.packages ## the whole test suite, on its own embedded PostgreSQL and Redis (TESTS=tests/billing narrows it)
+	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n $(WORKERS) --durations 15 $(TESTS)
 
 # The agent's and the relay's own tests start programs and wait for them: they are whole only in `make test`.
 FAST := agents/protocol architecture common web
 
 test-fast: setup ## protocol, rules, templates and the style of the code: no PostgreSQL, no engine, no browser
 	$(PY) -m pytest -q -n 0 --without-services $(or $(TESTS),$(addprefix tests/,$(FAST)))
+
+test-dstack: setup .venv-dstack/.packages ## the backend for dstack (clients/dstack), in a dstack of its own
+	$(PY) -m pytest -q -n 0 clients/dstack/tests
 
 e2e: setup ## only the tests that drive a browser
 	$(PY) -m pytest -q -n 0 -m browser $(TESTS)
@@ -49,6 +55,7 @@ lint: setup ## formatting, lint, types, import contracts, migrations
 	.venv/bin/ruff check .
 	$(NOWHERE) .venv/bin/mypy $(CHECKED)
 	$(NOWHERE) .venv/bin/lint-imports
+	cd clients/python/src && $(CURDIR)/.venv/bin/lint-imports --config ../importlinter.toml
 	$(NOWHERE) $(PY) manage.py makemigrations --check --dry-run
 
 format: setup ## format the code and sort its imports
@@ -64,16 +71,24 @@ chaos: setup ## random faults on two real engines, then everything must be whole
 upgrade-drill: setup ## from the code of another commit to this one, with instances running (FROM=<commit>; needs root and gcc)
 	$(PY) -m tests.upgrade --from $(FROM)
 
+seeded-faults: setup ## mistakes written into a copy of the code one at a time: their nearest tests must fail (FAULTS="money agent")
+	$(PY) -m tests.seeded_faults $(FAULTS)
+
 lock: .venv/.bootstrap ## compile requirements/*.in into hash-locked requirements/*.txt (UPGRADE=1 takes newer versions)
 	cd requirements && for name in agent base dev; do \
 		../$(COMPILE) $(if $(UPGRADE),--upgrade) $$name.in -o $$name.txt || exit 1; done
 	cd requirements && for name in bootstrap build; do ../$(COMPILE) $$name.in -c dev.txt -o $$name.txt || exit 1; done
+	$(COMPILE) $(if $(UPGRADE),--upgrade) tests/vast/requirements.in -o tests/vast/requirements.txt
+	$(COMPILE) $(if $(UPGRADE),--upgrade) clients/dstack/requirements.in -o clients/dstack/requirements.txt
+
+client: setup ## the models and resources of the Python client, from the OpenAPI document
+	$(NOWHERE) $(PY) -m scripts.client_code
 
 wheel: setup ## the host agent's own wheel, in dist/
 	$(PY) -m build --wheel --outdir dist agents
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # -- what `setup` consists of; each file is the stamp of work that need not be done again
 
@@ -86,6 +101,16 @@ help: ## this list
 
 .venv/.packages: .venv/.bootstrap requirements/dev.txt
 	$(UV) pip install --quiet --python $(PY) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+.venv-vastai/.packages: tests/vast/requirements.txt | .venv/.packages
+	$(PY) -m venv --clear --without-pip .venv-vastai
+	$(UV) pip install --quiet --python .venv-vastai/bin/python --require-hashes -r tests/vast/requirements.txt
+	@touch $@
+
+.venv-dstack/.packages: clients/dstack/requirements.txt $(wildcard clients/dstack/patches/*) | .venv/.packages
+	$(PY) -m venv --clear --without-pip .venv-dstack
+	$(UV) pip install --quiet --python .venv-dstack/bin/python --require-hashes -r clients/dstack/requirements.txt
 	@touch $@
 
 node_modules/.packages: package.json package-lock.json | .venv/.packages

@@ -8,17 +8,16 @@ from django.db import models
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 
 from accounts.end_access import end_access
 from accounts.event_log.messages import title_of
 from accounts.models import AccountEvent, ApiToken, OutgoingMail, SshKey, User
-from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
-from common.emails import EmailField
+from accounts.web.admin_sites import PanelAdmin, ReadOnlyAdmin, staff_panel
+from common.email_addresses import EmailField
 
 
 @admin.register(User, site=staff_panel)
-class UserAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
+class UserAdmin(PanelAdmin):
     """Users: enable or disable them, and open the host panel to them.
 
     Passwords are reset by mail, never set here.
@@ -26,7 +25,7 @@ class UserAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type informa
 
     list_display = ("email", "display_name", "is_host_owner", "is_staff", "is_active", "date_joined")
     list_filter = ("is_host_owner", "is_staff", "is_active")
-    search_fields = ("email", "display_name")
+    search_fields = ("id", "email", "display_name")
     ordering = ("-date_joined",)
     fields = ("email", "display_name", "is_host_owner", "is_active", "is_staff", "date_joined", "last_login")
     readonly_fields = ("date_joined", "last_login")

@@ -18,8 +18,8 @@ SCOPES: Final[dict[str, str]] = {
     "hosts:write": "Enrol hosts and set prices",
     "account:read": "See the account's log",
     "account:write": "Change the profile",
-    "webhooks:read": "See webhooks and what was sent to them",
-    "webhooks:write": "Add, change, test and remove webhooks",
+    "webhooks:read": "See webhooks, notification channels and what was sent to them",
+    "webhooks:write": "Add, change, test and remove webhooks and notification channels",
     "tokens:write": "See, create and revoke API tokens",
 }
 # The scope that a token needs for each method of the views of instances, and of volumes and snapshots.
@@ -69,6 +69,10 @@ EVENT_KINDS: Final = (
     "webhook.added",
     "webhook.removed",
     "webhook.rotated",
+    "channel.added",
+    "channel.changed",
+    "channel.removed",
+    "channel.stopped",
     "profile.changed",
     "team.created",
     "team.deleted",
@@ -78,6 +82,13 @@ EVENT_KINDS: Final = (
     "team.role",
     "payout_account.changed",
     "payout.asked",
+    "template.created",
+    "template.version",
+    "template.visibility",
+    "template.link",
+    "template.deleted",
+    "template.approved",
+    "template.rejected",
     "limit.set",
     "limit.changed",
     "limit.removed",
@@ -157,3 +168,33 @@ WEBHOOK_AT_ONCE: Final = 5  # of one webhook in one batch; of one that is failin
 WEBHOOK_TRIES_KEPT: Final = 20
 WEBHOOK_EVENTS_KEPT: Final = timedelta(days=30)
 WEBHOOK_DROP_BATCH: Final = 5_000
+
+# Notification channels receive what webhooks do, and notices that otherwise only mail tells. A new kind is added here.
+NOTICE_KINDS: Final = (
+    "billing.balance_low",
+    "billing.out_of_funds",
+    "billing.budget",
+    "billing.auto_top_up_failed",
+    "waitlist.ended",
+)
+SENDS_PER_MINUTE: Final = 10  # tests and repeated notifications of one channel, whose address may be anybody's
+REPEATED_AFTER: Final = timedelta(seconds=10)  # the same notification
+CHANNEL_TEST: Final = "notification.test"
+CHANNEL_KINDS: Final = (*(kind for kind in WEBHOOK_KINDS if kind != "webhook.test"), *NOTICE_KINDS)
+MAX_CHANNELS: Final = 10  # of one person
+MAX_CHANNEL_SECRET_CHARS: Final = 200
+NOTIFICATION_TIMEOUT_S: Final = 10.0
+NOTIFICATION_ANSWER_BYTES: Final = 4_000
+# Delay after the first, second, … failed attempt; the last value repeats until the retry period is over.
+NOTIFICATION_WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (10, 60, 300, 900, 1800, 3600, 7200, 14_400))
+NOTIFICATION_TRIED: Final = timedelta(hours=24)
+NOTIFICATION_LONGEST_REST: Final = timedelta(hours=1)  # however long a service asks us to wait
+NOTIFICATION_REST: Final = timedelta(seconds=60)  # if it does not say how long
+NOTIFICATION_CLAIM: Final = timedelta(minutes=2)  # longer than any attempt
+NOTIFICATION_BATCH: Final = 32
+NOTIFICATION_PASSES: Final = 20  # batches in one run of the sweep
+NOTIFICATION_PASS_S: Final = 30.0  # no further batch is begun after this long
+NOTIFICATION_SENDERS: Final = 16
+NOTIFICATION_TRIES_KEPT: Final = 20
+CHANNEL_STOPPED_AFTER_REFUSALS: Final = 3  # attempts in a row that the service refused for good
+CHANNEL_STOPPED_AFTER: Final = timedelta(days=5)  # of nothing but failures

@@ -1,6 +1,6 @@
 """Domain errors of tokens, keys, teams and repeated requests."""
 
-from common.errors import DomainError, Forbidden, InvalidInput, TooOften
+from common.errors import DomainError, Forbidden, InvalidInput, NotFound, TooOften
 
 
 class MissingScope(Forbidden):
@@ -63,4 +63,31 @@ class LastOwner(DomainError):
 
     code = "last_owner"
     status = 409
-    title = "The last owner cannot leave: make someone else an owner first"
+    title = "The last owner can't leave: make someone else an owner first"
+
+
+class DevicePending(DomainError):
+    """Raised while nobody has answered; the codes of these four are those of RFC 8628."""
+
+    code = "authorization_pending"
+    title = "Nobody has allowed or refused this login yet: ask again after the interval"
+
+
+class DeviceTooFast(DomainError):
+    code = "slow_down"
+    title = "Asked too soon: wait for the interval"
+
+
+class DeviceDenied(DomainError):
+    code = "access_denied"
+    title = "This login was refused"
+
+
+class DeviceExpired(DomainError):
+    code = "expired_token"
+    title = "This login has expired, or has its token already: start a new one"
+
+
+class DeviceUnknown(NotFound):
+    code = "device_code_unknown"
+    title = "There is no login with this code. Codes are valid for ten minutes"

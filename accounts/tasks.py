@@ -5,6 +5,7 @@ from celery import shared_task
 from accounts import end_access
 from accounts.constants import MAIL_TASK_S
 from accounts.mail import outbox
+from accounts.notification_channels import sending as notification_sending
 from accounts.teams import invitations
 from accounts.webhooks import sending
 from common import clock
@@ -13,6 +14,11 @@ from common import clock
 @shared_task(name="accounts.send_webhooks")
 def send_webhooks() -> None:
     sending.send_webhooks(now=clock.now())
+
+
+@shared_task(name="accounts.send_notifications")
+def send_notifications() -> None:
+    notification_sending.send_notifications(now=clock.now())
 
 
 @shared_task(name="accounts.drop_old_webhook_events")

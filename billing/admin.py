@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, panel_user, staff_panel
+from billing.known_words import known_words
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.staff_credit.services import request_grant
 from billing.web.invoices import admin as invoices_admin  # noqa: F401
@@ -109,16 +110,28 @@ class EntryInline(ReadOnlyInline):
 
 @admin.register(Posting, site=staff_panel)
 class PostingAdmin(ReadOnlyAdmin):
-    list_display = ("id", "kind", "memo", "source_kind", "source_id", "period_from", "period_to", "actor", "created_at")
+    list_display = ("id", "kind", "what", "source_kind", "source_id", "period_from", "period_to", "actor", "created_at")
     list_filter = ("kind",)
     search_fields = ("idempotency_key", "source_id")
     inlines = (EntryInline,)
+    exclude: ClassVar = ("memo",)
+    readonly_fields = ("what",)
+
+    @admin.display(description=_("memo"))
+    def what(self, row: Posting) -> str:
+        return known_words(row.memo)
 
 
 @admin.register(Meter, site=staff_panel)
 class MeterAdmin(ReadOnlyAdmin):
-    list_display = ("label", "source_id", "rate", "opened_at", "proven_until", "funded_until", "settled_until", "closed_at")
+    list_display = ("what", "source_id", "rate", "opened_at", "proven_until", "funded_until", "settled_until", "closed_at")
     search_fields = ("source_id",)
+    exclude: ClassVar = ("label",)
+    readonly_fields = ("what",)
+
+    @admin.display(description=_("label"))
+    def what(self, row: Meter) -> str:
+        return known_words(row.label)
 
     @admin.display(description=_("rate"))
     def rate(self, row: Meter) -> str:

@@ -8,9 +8,9 @@ class Finding:
     """Violation of an invariant of the ledger."""
 
     code: str
-    says: str
+    rule: str
     subject: str
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.code} {self.subject}: {self.detail} (must hold: {self.says})"
+        return f"{self.code} {self.subject}: {self.detail} (must hold: {self.rule})"

@@ -72,7 +72,7 @@ def _ip(text: str, field: str) -> str:
     # The reserved networks contain 255.255.255.255 and the loopback address of IPv6.
     nowhere = found.is_multicast or found.is_unspecified or found.is_link_local
     if mapped or nowhere or (found.is_reserved and not found.is_loopback):
-        raise wrong_field(field, "Nobody can reach a host at a multicast, link-local, mapped or reserved address.")
+        raise wrong_field(field, "A host can't be reached at a multicast, link-local, mapped or reserved address.")
     return str(found)
 
 

@@ -185,14 +185,14 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadBackup(f"{folder / MANIFEST} is damaged: it lacks {error}.") from error
     if (SUM in content and content[SUM] != _sum_of(content)) or not _is_whole(manifest):
         raise BadBackup(f"{folder / MANIFEST} is damaged: it is not as it was written.")
-    for name, told in manifest.files.items():
-        _check(folder / name, told)
+    for name, recorded in manifest.files.items():
+        _check(folder / name, recorded)
     return manifest
 
 
 def _sum_of(content: dict[str, Any]) -> str:
-    told = {name: value for name, value in content.items() if name != SUM}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    recorded = {name: value for name, value in content.items() if name != SUM}
+    return hashlib.sha256(json.dumps(recorded, sort_keys=True).encode()).hexdigest()
 
 
 def _is_whole(manifest: Manifest) -> bool:
@@ -207,10 +207,10 @@ def _is_whole(manifest: Manifest) -> bool:
     return lists_hold and isinstance(files, dict) and all(isinstance(each, dict) for each in files.values())
 
 
-def _check(path: Path, told: dict[str, Any]) -> None:
+def _check(path: Path, recorded: dict[str, Any]) -> None:
     if not path.is_file():
         raise BadBackup(f"The backup is damaged: {path.name} is missing.")
-    if path.stat().st_size != told.get("bytes") or _digest(path) != told.get("sha256"):
+    if path.stat().st_size != recorded.get("bytes") or _digest(path) != recorded.get("sha256"):
         raise BadBackup(f"The backup is damaged: {path.name} is not as it was written.")
 
 

@@ -16,7 +16,8 @@ logger = logging.getLogger(__name__)
 
 ENDED_PREFIX: Final = "ended:"
 _ENDED_KEPT_S: Final = 86_400
-NO_SLIPS: Final[Mapping[str, str]] = MappingProxyType({})
+_warned: set[str] = set()
+NO_PAYLOADS: Final[Mapping[str, str]] = MappingProxyType({})
 
 # One round trip: count, then publish; the slip first, since the counter ends the waits. The relay subscribes first
 # and compares afterwards. A counter that Redis does not know starts at the present microsecond: if it restarted at 1
@@ -50,25 +51,26 @@ def early_order_channel(topic: str) -> str:
     return f"slip:{topic}"
 
 
-def notify_change(*topics: str, slips: Mapping[str, str] = NO_SLIPS) -> None:
+def notify_change(*topics: str, payloads: Mapping[str, str] = NO_PAYLOADS) -> None:
     """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the commit.
 
     A topic's slip reaches those who wait at that moment and is not stored: it is a hint at what the change is.
     """
-    transaction.on_commit(lambda: _notify_change_now(topics, slips))
+    transaction.on_commit(lambda: _notify_change_now(topics, payloads))
 
 
-def _notify_change_now(topics: tuple[str, ...], slips: Mapping[str, str] = NO_SLIPS) -> None:
+def _notify_change_now(topics: tuple[str, ...], payloads: Mapping[str, str] = NO_PAYLOADS) -> None:
     try:
         pipe = _client().pipeline(transaction=False)
         for topic in topics:
-            pipe.eval(_TOUCH, 1, topic_key(topic), slips.get(topic, ""), early_order_channel(topic))
+            pipe.eval(_TOUCH, 1, topic_key(topic), payloads.get(topic, ""), early_order_channel(topic))
         pipe.execute()
+        _warned.clear()
     except redis.RedisError:
-        logger.warning("topics %s not touched: Redis is unreachable; waiters look again by themselves", topics)
+        _warn_once("topics %s not touched: Redis is unreachable; waiters look again by themselves", topics)
 
 
-def end_tickets(topic: str, *, at: datetime, over: bool = False) -> None:
+def revoke_tickets(topic: str, *, at: datetime, over: bool = False) -> None:
     """Make the relay refuse older tickets of this topic and cut their streams, after the commit.
 
     Tickets issued before `at` are refused. With `over`, the topic continues under new tickets. The entry is kept
@@ -84,8 +86,16 @@ def _end_now(topic: str, words: str) -> None:
         pipe.set(f"{ENDED_PREFIX}{topic}", words, ex=_ENDED_KEPT_S)
         pipe.publish(f"{ENDED_PREFIX}{topic}", words)
         pipe.execute()
+        _warned.clear()
     except redis.RedisError:
-        logger.warning("the relay was not told of the end of %s: Redis is unreachable; its tickets end by themselves", topic)
+        _warn_once("the relay was not told of the end of %s: Redis is unreachable; its tickets end by themselves", topic)
+
+
+def _warn_once(text: str, about: object) -> None:
+    """Log the first loss of its kind in this process since Redis last answered: a restore wakes each host."""
+    log = logger.debug if text in _warned else logger.warning
+    log(text, about)
+    _warned.add(text)
 
 
 def version_of(topic: str) -> int:

@@ -19,7 +19,7 @@ class DomainError(Exception):
 
     code = "error"
     status = 400
-    title = "The request cannot be carried out"
+    title = "The request can't be processed"
 
     def __init__(self, detail: str = "", *, errors: Sequence[FieldError] = (), **extra: object) -> None:
         super().__init__(detail or self.title)

@@ -18,10 +18,12 @@ from billing.payouts.earned_intervals import accrued_earnings
 from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.selectors import payable_of, payouts_to_send
 from common import clock
+from common.messages.rendering import said
 from common.money import divide_half_up, format_money
 from instances.earnings.report import earnings_report
 from marketplace.hosts.incidents import open_incidents
 from marketplace.hosts.selectors import all_hosts, hosts_of
+from marketplace.incident_messages import KINDS
 
 EARNING_DAYS = 30
 _CENT = 10_000
@@ -35,7 +37,15 @@ def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, 
         _figure(_("Open incidents"), len(incidents), reverse("admin:marketplace_incident_changelist")),
         _figure(_("Ledger"), _ledger_verdict(findings), reverse("admin:billing_posting_changelist"), _("checked just now")),
     ]
-    rows = [[row.kind, row.subject, row.detail, date_format(row.opened_at, "DATETIME_FORMAT")] for row in incidents]
+    rows = [
+        [
+            str(KINDS.get(row.kind, row.kind)),
+            row.subject,
+            said(row.message, row.detail),
+            date_format(row.opened_at, "DATETIME_FORMAT"),
+        ]
+        for row in incidents
+    ]
     rows += [[finding.code, finding.subject, finding.detail, ""] for finding in findings]
     table = {"headers": [_("Kind"), _("Subject"), _("Detail"), _("Since")], "rows": rows}
     return {

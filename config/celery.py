@@ -56,8 +56,8 @@ def _no_half_restored_database(**_kwargs: Any) -> None:
 
 
 @worker_init.connect
-def _forget_former_sweeps(**_kwargs: Any) -> None:
-    import_module("marketplace.sweep_runs").delete_unknown_sweeps(known=SWEEPS)
+def _expect_sweeps(**_kwargs: Any) -> None:
+    import_module("marketplace.sweep_runs").expect_sweeps(known=SWEEPS)
 
 
 # Seconds between two runs of each sweep. A run that waited in the queue for longer than that is dropped: the next one
@@ -92,6 +92,11 @@ SWEEPS: Final[dict[str, float]] = {
     "instances.follow_all_keys": 60,
     "instances.free_left_ports": 60,
     "instances.drop_old_logs": 60,
+    "instances.drop_old_commands": 60,
+    "instances.erase_unused_secrets": 600,
+    "workloads.count_template_uses": 300,
+    "workloads.follow_official_templates": 300,
+    "vast.forget_creates": 600,
     "instances.enforce_deadlines": 30,
     "instances.charge_meters": 60,
     "billing.expire_coupons": 60,
@@ -133,6 +138,7 @@ SWEEPS: Final[dict[str, float]] = {
     "billing.reconcile_stripe": 600,  # daily: see `reconcile_daily`
     "billing.seal_ledger": 3600,
     "accounts.send_webhooks": 10,
+    "accounts.send_notifications": 10,
     "accounts.send_mails": 10,
     "accounts.drop_old_mails": 3600,
     "accounts.tell_all_ended": 30,

@@ -12,6 +12,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
 from common.http.openapi import Operation, operations, schema_json, schema_version
+from config.client_wheel import install_line
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def guide(request: HttpRequest, slug: str) -> HttpResponse:
     found = next((page for page in GUIDES if page.slug == slug), None)
     if found is None:
         raise Http404
-    context = {"guide": found, "guides": GUIDES, "site_url": f"{request.scheme}://{request.get_host()}"}
+    site_url = f"{request.scheme}://{request.get_host()}"
+    context = {"guide": found, "guides": GUIDES, "site_url": site_url, "install_client": install_line(site_url)}
     return render(request, f"docs/{slug}.html", context)
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import DomainError, NotFound
 from common.http.origin import page_from_header
 from common.http.problems import add_retry_after
+from common.refusals import TITLES
 from config.constants import PROGRAM_PREFIXES
 from config.failure_messages import FAILURES, UNKNOWN_FAILURE, Fault
 
@@ -20,265 +21,249 @@ register = template.Library()
 # By the error's stable code, or by that code and the code of its first field error.
 FAULTS: dict[str, Fault] = {
     "gpu_taken": Fault(
-        _("These GPUs were just rented by someone else."),
+        TITLES["gpu_taken"],
         _("You weren't charged. Choose fewer GPUs, or another offer."),
     ),
     "price_changed": Fault(
-        _("The price changed before you confirmed."),
+        TITLES["price_changed"],
         _("You weren't charged. Check the updated price and confirm again."),
     ),
     "offer_closed": Fault(
-        _("This offer isn't available right now."),
+        TITLES["offer_closed"],
         _("The host has paused new rentals. You weren't charged; choose another offer."),
     ),
-    "copy_damaged": Fault(
-        _("The copy was damaged in transit."), _("You weren't charged, and the original is unchanged. Try again.")
+    "template_unfit": Fault(TITLES["template_unfit"], _("Choose another offer, or rent without the template.")),
+    "template_name_taken": Fault(TITLES["template_name_taken"], _("Choose another name.")),
+    "template_is_public": Fault(
+        TITLES["template_is_public"], _("It's reviewed again when you make it public the next time.")
     ),
+    "template_image_not_shared": Fault(
+        TITLES["template_image_not_shared"], _("Share the image first, or use an official or community image.")
+    ),
+    "docker_option_refused": Fault(TITLES["docker_option_refused"], _("Remove the option and import it again.")),
+    "device_code_unknown": Fault(
+        TITLES["device_code_unknown"], _("Codes are valid for ten minutes. Run berth login again for a new one.")
+    ),
+    "copy_damaged": Fault(TITLES["copy_damaged"], _("You weren't charged, and the original is unchanged. Try again.")),
     "line_lost": Fault(
-        _("The two hosts couldn't connect to each other."),
+        TITLES["line_lost"],
         _("You weren't charged, and the original is unchanged. Try again, or choose another host."),
     ),
     "root_missing": Fault(
-        _("The system disk no longer exists on its host."),
+        TITLES["root_missing"],
         _("You weren't charged. See the instance's activity, and contact support."),
     ),
     "disk_missing": Fault(
-        _("The data disk no longer exists on its host."),
+        TITLES["disk_missing"],
         _("You weren't charged. See the instance's activity, and contact support."),
     ),
     "bad_parcel": Fault(
-        _("The host sent data that doesn't match this instance."),
+        TITLES["bad_parcel"],
         _("You weren't charged, and we've been notified. Choose another host."),
     ),
     "host_still_reports": Fault(
-        _("This host is still reporting."),
+        TITLES["host_still_reports"],
         _("Schedule maintenance, or pause new rentals and retire the host. If its agent can't be trusted, revoke its key."),
     ),
-    "no_ports": Fault(_("This host has no free ports."), _("You weren't charged; choose another offer.")),
+    "udp_unsupported": Fault(TITLES["udp_unsupported"], _("Choose another host, or leave the UDP ports out.")),
+    "no_ports": Fault(TITLES["no_ports"], _("You weren't charged; choose another offer.")),
     "no_cpu_room": Fault(
-        _("The host can't start more instances without GPU right now."),
+        TITLES["no_cpu_room"],
         _("You weren't charged. Try again later, or start the instance with its GPUs."),
     ),
-    "not_running": Fault(_("This instance isn't running."), _("Start the instance, then try again.")),
+    "not_running": Fault(TITLES["not_running"], _("Start the instance, then try again.")),
     "no_way_in": Fault(
-        _("Hosts behind NAT aren't supported here."),
+        TITLES["no_way_in"],
         _("The relay has no ports open for such hosts. Add a machine that can be reached from outside."),
     ),
-    "not_host_owner": Fault(_("Only host owners can do this."), _("Turn on “I offer GPUs on Berth” in your profile first.")),
+    "not_host_owner": Fault(TITLES["not_host_owner"], _("Turn on “I offer GPUs on Berth” in your profile first.")),
     "insufficient_funds": Fault(
-        _("You don't have enough funds for the first hour."),
+        TITLES["insufficient_funds"],
         _("You weren't charged. Top up, choose fewer GPUs, or stop an instance."),
     ),
     "debt_unpaid": Fault(
-        _("You have an unpaid debt."),
+        TITLES["debt_unpaid"],
         _("Your account, or one that shares your card or payout account, has an unpaid debt. Top it up to order again."),
     ),
     "budget_exceeded": Fault(
-        _("This would exceed a budget."),
+        TITLES["budget_exceeded"],
         _("You weren't charged. The person who set the budget can raise or remove it under Billing > Budgets."),
     ),
-    "budget_exists": Fault(_("This budget already exists."), _("Change its limit below instead.")),
-    "not_transferable": Fault(
-        _("These funds can't be transferred."), _("You can only transfer your own funds that aren't on hold.")
-    ),
-    "already_member": Fault(_("This person is already in the team."), ""),
-    "invitation_expired": Fault(
-        _("This invitation has expired."), _("Ask the person who invited you for a new invitation.")
-    ),
+    "budget_exists": Fault(TITLES["budget_exists"], _("Change its limit below instead.")),
+    "not_transferable": Fault(TITLES["not_transferable"], _("You can only transfer your own funds that aren't on hold.")),
+    "already_member": Fault(TITLES["already_member"], ""),
+    "invitation_expired": Fault(TITLES["invitation_expired"], _("Ask the person who invited you for a new invitation.")),
     "last_owner": Fault(
-        _("The last owner can't leave the team."),
+        TITLES["last_owner"],
         _("Make another member an owner first, or delete the team once it's empty."),
     ),
-    "coupon_unknown": Fault(_("This coupon code doesn't exist."), _("Check each character; 0 and O are easily confused.")),
-    "coupon_withdrawn": Fault(_("This code has been withdrawn."), ""),
-    "coupon_expired": Fault(_("This code has expired."), _("Coupons you redeemed before are listed below and stay valid.")),
+    "coupon_unknown": Fault(TITLES["coupon_unknown"], _("Check each character; 0 and O are easily confused.")),
+    "coupon_withdrawn": Fault(TITLES["coupon_withdrawn"], ""),
+    "coupon_expired": Fault(TITLES["coupon_expired"], _("Coupons you redeemed before are listed below and stay valid.")),
     "coupon_redeemed": Fault(
-        _("You already redeemed this code."),
+        TITLES["coupon_redeemed"],
         _("You've reached the limit per person for this code. Your coupons are listed below."),
     ),
-    "coupon_gone": Fault(_("This code has been fully redeemed."), ""),
-    "payments_off": Fault(_("Card payments aren't available."), _("Stripe isn't set up. You weren't charged.")),
-    "stripe_unreachable": Fault(
-        _("Stripe isn't responding right now."), _("You weren't charged twice. Try again in a minute.")
-    ),
-    "stripe_refused": Fault(
-        _("Stripe declined this request."), _("You weren't charged. If this continues, contact support.")
-    ),
-    "card_refused": Fault(_("The card was declined."), _("You weren't charged. Try another card.")),
+    "coupon_gone": Fault(TITLES["coupon_gone"], ""),
+    "payments_off": Fault(TITLES["payments_off"], _("Stripe isn't set up. You weren't charged.")),
+    "stripe_unreachable": Fault(TITLES["stripe_unreachable"], _("You weren't charged twice. Try again in a minute.")),
+    "stripe_refused": Fault(TITLES["stripe_refused"], _("You weren't charged. If this continues, contact support.")),
+    "card_refused": Fault(TITLES["card_refused"], _("You weren't charged. Try another card.")),
     "refund_refused": Fault(
-        _("This can't be refunded to the card."),
+        TITLES["refund_refused"],
         _("Only the unspent part of a payment can be refunded, within 14 days. For anything else, contact support."),
     ),
-    "no_saved_card": Fault(_("No saved card."), _("Save a card first. It is charged when your balance is low.")),
-    "no_payout_account": Fault(_("You haven't added a payout account yet."), _("Add a payout account first.")),
-    "payouts_frozen": Fault(
-        _("Support has suspended payouts for this account."), _("Your earnings are safe. Contact support for details.")
-    ),
-    "payout_under_way": Fault(_("A payout is already in progress."), _("Request the next one once it arrives.")),
+    "no_saved_card": Fault(TITLES["no_saved_card"], _("Save a card first. It is charged when your balance is low.")),
+    "no_payout_account": Fault(TITLES["no_payout_account"], _("Add a payout account first.")),
+    "payouts_frozen": Fault(TITLES["payouts_frozen"], _("Your earnings are safe. Contact support for details.")),
+    "payout_under_way": Fault(TITLES["payout_under_way"], _("Request the next one once it arrives.")),
     "not_payable": Fault(
-        _("The available amount is below the minimum payout."),
+        TITLES["not_payable"],
         _("See the page for the amount held, the reason and the date."),
     ),
     "quote_expired": Fault(
-        _("This quote has expired (quotes are valid for 10 minutes)."),
+        TITLES["quote_expired"],
         _("You weren't charged. Check the updated price and confirm again."),
     ),
     "quote_used": Fault(
-        _("This order has already been placed."),
+        TITLES["quote_used"],
         _("See your instances: the order is there. You weren't charged twice."),
     ),
     "quote_mismatch": Fault(
-        _("The order doesn't match the quote."),
+        TITLES["quote_mismatch"],
         _("You weren't charged. Check the updated price and confirm again."),
     ),
-    "search_name_taken": Fault(
-        _("You already have a saved search with this name."), _("Choose another name, or delete the old search first.")
-    ),
+    "search_name_taken": Fault(TITLES["search_name_taken"], _("Choose another name, or delete the old search first.")),
     "host_not_online": Fault(
-        _("This host isn't reporting right now."), _("Start its agent, wait until the host is online, then try again.")
+        TITLES["host_not_online"], _("Start its agent, wait until the host is online, then try again.")
     ),
     "log_unavailable": Fault(
-        _("Logs aren't available right now."), _("The host isn't reporting. Logs are available again once it does.")
+        TITLES["log_unavailable"], _("The host isn't reporting. Logs are available again once it does.")
     ),
     "allow_list_not_kept": Fault(
-        _("This host can't restrict SSH by address."), _("Nothing was changed. Use SSH keys only, or choose another host.")
+        TITLES["allow_list_not_kept"], _("Nothing was changed. Use SSH keys only, or choose another host.")
     ),
-    "web_links_off": Fault(_("Opening instance web pages isn't available here."), _("Use the direct link instead.")),
-    "locked": Fault(
-        _("The instance is protected."), _("Turn off release protection on its page, under Schedule. Nothing was changed.")
+    "launch_unsupported": Fault(
+        TITLES["launch_unsupported"],
+        _("You weren't charged. Choose another host, or leave them out."),
     ),
-    "bid_barred": Fault(_("You can't bid on your own or your team's GPUs."), _("Rent on demand, or bid on another offer.")),
+    "secrets_erased": Fault(TITLES["secrets_erased"], _("Enter their values again.")),
+    "web_links_off": Fault(TITLES["web_links_off"], _("Use the direct link instead.")),
+    "locked": Fault(TITLES["locked"], _("Turn off release protection on its page, under Schedule. Nothing was changed.")),
+    "bid_barred": Fault(TITLES["bid_barred"], _("Rent on demand, or bid on another offer.")),
     "unlawful_action": Fault(
-        _("This isn't possible in the instance's current state."),
+        TITLES["unlawful_action"],
         _("The state may have just changed. The page now shows the current state."),
     ),
     "stale": Fault(
-        _("Something else changed at the same time."),
+        TITLES["stale"],
         _("Nothing was changed. Check the current state and try again."),
     ),
-    "busy": Fault(_("Berth is busy right now."), _("Nothing was changed. Try again in a few seconds.")),
-    "disk_too_large": Fault(
-        _("The host doesn't have enough disk space."), _("Choose a smaller data disk, or another offer.")
-    ),
-    "invalid_input": Fault(_("Check the highlighted fields."), _("Check what you entered and try again.")),
-    "search_syntax": Fault(_("Invalid search"), _("Check the search syntax in the market.")),
+    "busy": Fault(TITLES["busy"], _("Nothing was changed. Try again in a few seconds.")),
+    "disk_too_large": Fault(TITLES["disk_too_large"], _("Choose a smaller data disk, or another offer.")),
+    "invalid_input": Fault(TITLES["invalid_input"], _("Check what you entered and try again.")),
+    "search_syntax": Fault(TITLES["search_syntax"], _("Check the search syntax in the market.")),
     "invalid_ssh_key": Fault(
-        _("This isn't a valid SSH public key."),
+        TITLES["invalid_ssh_key"],
         _("Copy the whole line of your .pub file; it begins with ssh-ed25519 or ssh-rsa."),
     ),
     "invalid_ssh_key.private_key": Fault(
-        _("This is a private key. Never share it."), _("Paste the content of the .pub file instead.")
+        TITLES["invalid_ssh_key.private_key"], _("Paste the content of the .pub file instead.")
     ),
     "invalid_ssh_key.too_weak": Fault(
-        _("This key is too weak."), _("Create a new key with ssh-keygen -t ed25519 and paste its .pub file.")
+        TITLES["invalid_ssh_key.too_weak"], _("Create a new key with ssh-keygen -t ed25519 and paste its .pub file.")
     ),
-    "invalid_ssh_key.many_lines": Fault(_("This is more than one line."), _("Paste one public key, on one line.")),
+    "invalid_ssh_key.many_lines": Fault(TITLES["invalid_ssh_key.many_lines"], _("Paste one public key, on one line.")),
     "invalid_ssh_key.options": Fault(
-        _("Options before the key aren't allowed."), _("The line must start with the key type, such as ssh-ed25519.")
+        TITLES["invalid_ssh_key.options"], _("The line must start with the key type, such as ssh-ed25519.")
     ),
     "invalid_ssh_key.certificate": Fault(
-        _("This is a certificate, not a key."), _("Paste the content of the .pub file that was signed.")
+        TITLES["invalid_ssh_key.certificate"], _("Paste the content of the .pub file that was signed.")
     ),
-    "ssh_key_exists": Fault(_("This SSH key is already in your account."), _("Use the existing key.")),
-    "image_missing": Fault(
-        _("The image doesn't exist in the registry."), _("You weren't charged. Check the image name and tag.")
-    ),
+    "ssh_key_exists": Fault(TITLES["ssh_key_exists"], _("Use the existing key.")),
+    "image_missing": Fault(TITLES["image_missing"], _("You weren't charged. Check the image name and tag.")),
     "image_private": Fault(
-        _("This image is private."), _("You weren't charged. Save a login for the registry under My images, and try again.")
+        TITLES["image_private"], _("You weren't charged. Save a login for the registry under My images, and try again.")
     ),
     "image_too_large": Fault(
-        _("The image is too large."), _("You weren't charged. Choose a host with more free disk space, or a smaller image.")
+        TITLES["image_too_large"], _("You weren't charged. Choose a host with more free disk space, or a smaller image.")
     ),
     "image_wrong_architecture": Fault(
-        _("The image is built for another processor architecture."),
+        TITLES["image_wrong_architecture"],
         _("You weren't charged. Choose an image built for linux/amd64."),
     ),
     "image_needs_cuda": Fault(
-        _("The image needs a newer CUDA version than this host supports."),
+        TITLES["image_needs_cuda"],
         _("You weren't charged. Choose an offer with this or a later CUDA version, or an older image."),
     ),
-    "image_unreadable": Fault(
-        _("The registry didn't return a runnable image."), _("You weren't charged. Build and push the image again.")
-    ),
+    "image_unreadable": Fault(TITLES["image_unreadable"], _("You weren't charged. Build and push the image again.")),
     "image_elsewhere": Fault(
-        _("This image is stored on another host."),
+        TITLES["image_elsewhere"],
         _("You weren't charged. Choose an offer on the host that the image is stored on."),
     ),
-    "image_not_ready": Fault(_("The image isn't ready."), _("Wait until it's saved, then try again.")),
-    "image_not_shareable": Fault(
-        _("This image can't be shared."), _("Other users can't pull it from its private registry.")
-    ),
-    "image_name_taken": Fault(
-        _("This name is taken by another community image."), _("Choose another name for your shared image.")
-    ),
-    "image_being_saved": Fault(_("An image of this instance is already being saved."), _("Wait until that image is ready.")),
+    "image_not_ready": Fault(TITLES["image_not_ready"], _("Wait until it's saved, then try again.")),
+    "image_not_shareable": Fault(TITLES["image_not_shareable"], _("Other users can't pull it from its private registry.")),
+    "image_name_taken": Fault(TITLES["image_name_taken"], _("Choose another name for your shared image.")),
+    "image_being_saved": Fault(TITLES["image_being_saved"], _("Wait until that image is ready.")),
     "registry_unreachable": Fault(
-        _("Can't reach the registry right now."), _("You weren't charged. Check the registry name, or try again later.")
+        TITLES["registry_unreachable"], _("You weren't charged. Check the registry name, or try again later.")
     ),
-    "registry_busy": Fault(
-        _("The registry's rate limit was reached."), _("You weren't charged. Try again in a few minutes.")
-    ),
+    "registry_busy": Fault(TITLES["registry_busy"], _("You weren't charged. Try again in a few minutes.")),
     "registry_login_refused": Fault(
-        _("The user name or password is incorrect."), _("Check the user name, and the password or access token.")
+        TITLES["registry_login_refused"], _("Check the user name, and the password or access token.")
     ),
     "volume_busy": Fault(
-        _("The volume or disk is in use, or another operation is running on it."),
+        TITLES["volume_busy"],
         _("Stop the instance and detach it, or wait until the operation finishes; then try again."),
     ),
     "volume_elsewhere": Fault(
-        _("It is stored on another host."),
+        TITLES["volume_elsewhere"],
         _(
             "Rent or start the instance with the volume to migrate it automatically, or migrate it first. "
             "Public datasets can only be used on their host."
         ),
     ),
-    "volume_name_taken": Fault(_("You already have a volume with this name."), _("Choose another name.")),
-    "snapshot_not_ready": Fault(_("The snapshot isn't ready."), _("Wait until it's complete, then try again.")),
+    "volume_name_taken": Fault(TITLES["volume_name_taken"], _("Choose another name.")),
+    "snapshot_not_ready": Fault(TITLES["snapshot_not_ready"], _("Wait until it's complete, then try again.")),
     "snapshot_in_use": Fault(
-        _("The snapshot is in use."), _("It is shared, or a disk is being created from it. Nothing was changed.")
+        TITLES["snapshot_in_use"], _("It is shared, or a disk is being created from it. Nothing was changed.")
     ),
-    "too_many_volumes": Fault(_("The limit has been reached."), _("Delete or detach one first.")),
-    "no_storage": Fault(
-        _("The host doesn't have enough space right now."), _("You weren't charged. Choose a smaller size or another host.")
-    ),
-    "storage_unreachable": Fault(_("Can't reach the object storage."), _("Check the endpoint. Nothing was saved.")),
+    "too_many_volumes": Fault(TITLES["too_many_volumes"], _("Delete or detach one first.")),
+    "no_storage": Fault(TITLES["no_storage"], _("You weren't charged. Choose a smaller size or another host.")),
+    "storage_unreachable": Fault(TITLES["storage_unreachable"], _("Check the endpoint. Nothing was saved.")),
     "storage_login_refused": Fault(
-        _("The object storage rejected this access key."), _("Check the key and its permission to list this folder.")
+        TITLES["storage_login_refused"], _("Check the key and its permission to list this folder.")
     ),
-    "bucket_missing": Fault(_("The bucket doesn't exist."), _("Create the bucket there first, or check its name.")),
-    "connection_read_only": Fault(
-        _("This connection's access key doesn't have write permission."), _("Use an access key with write permission.")
-    ),
-    "connection_in_use": Fault(
-        _("Data is archived to this connection before its deletion."), _("Choose another archive destination first.")
-    ),
-    "connection_name_taken": Fault(_("You already have a connection with this name."), _("Choose another name.")),
+    "bucket_missing": Fault(TITLES["bucket_missing"], _("Create the bucket there first, or check its name.")),
+    "connection_read_only": Fault(TITLES["connection_read_only"], _("Use an access key with write permission.")),
+    "connection_in_use": Fault(TITLES["connection_in_use"], _("Choose another archive destination first.")),
+    "connection_name_taken": Fault(TITLES["connection_name_taken"], _("Choose another name.")),
     "payout_account_waits": Fault(
-        _("Your payout account is new."), _("Payouts to it start three days after you add it. Nothing was paid out.")
+        TITLES["payout_account_waits"], _("Payouts to it start three days after you add it. Nothing was paid out.")
     ),
     "payout_account_unfinished": Fault(
-        _("Your Stripe account isn't set up yet."), _("Finish setup under Payouts > Payout account. Nothing was paid out.")
+        TITLES["payout_account_unfinished"], _("Finish setup under Payouts > Payout account. Nothing was paid out.")
     ),
     "confirmation_needed": Fault(
-        _("Confirm this with your password or second factor."),
+        TITLES["confirmation_needed"],
         _("Do this on the website, where you can confirm your identity."),
     ),
     "too_many_codes": Fault(
-        _("Too many attempts."),
+        TITLES["too_many_codes"],
         _("Nothing was redeemed. Check the code and try again in an hour."),
     ),
     "too_many_invitations": Fault(
-        _("Too many invitations."),
+        TITLES["too_many_invitations"],
         _("Nothing was sent. Try again in an hour, or share a link that you already have."),
     ),
     "invited_lately": Fault(
-        _("You just invited this address."),
+        TITLES["invited_lately"],
         _("The email is being sent and its link is still valid. You can invite this address again in 15 minutes."),
     ),
-    "too_often": Fault(_("Too many attempts."), _("Nothing was changed. Try again in a few minutes.")),
-    "too_many": Fault(_("You've reached your account's limit."), _("Remove something that you no longer use.")),
-    "not_found": Fault(_("Not found."), _("It was deleted or belongs to another account.")),
-    "forbidden": Fault(_("You don't have access to this."), _("Sign in with an account that has permission.")),
+    "too_often": Fault(TITLES["too_often"], _("Nothing was changed. Try again in a few minutes.")),
+    "too_many": Fault(TITLES["too_many"], _("Remove something that you no longer use.")),
+    "not_found": Fault(TITLES["not_found"], _("It was deleted or belongs to another account.")),
+    "forbidden": Fault(TITLES["forbidden"], _("Sign in with an account that has permission.")),
 }
 
 

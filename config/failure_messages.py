@@ -95,6 +95,14 @@ FAILURES: dict[str, Fault] = {
         _("A change on the host blocks incoming connections."),
         _("We've been notified. You can start the instance again, or rent on another host."),
     ),
+    "paused": Fault(
+        _("Someone paused the instance on its host."),
+        _("It isn't charged while it's paused. We've been notified. You can rent on another host."),
+    ),
+    "throttled": Fault(
+        _("The instance has less CPU or memory on its host than you rented."),
+        _("It isn't charged meanwhile. We've been notified. You can rent on another host."),
+    ),
     "data_disk_missing": Fault(
         _("The host can't find the data disk. Nothing was overwritten, and the disk isn't charged meanwhile."),
         _("We've been notified. Start the instance again once the disk is back, or restore a snapshot."),

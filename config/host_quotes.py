@@ -3,7 +3,7 @@
 from django import template
 from django.utils.html import conditional_escape
 
-from common.host_words import mark_host_text, render_host_text
+from common.messages.host_text import mark_host_text, render_host_text
 
 register = template.Library()
 

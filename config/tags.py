@@ -23,7 +23,7 @@ from common.core_counts import core_count, core_words
 from common.http.secret_paths import return_address
 from common.ids import public_id
 from common.json import to_json
-from common.money import MICROS_PER_UNIT, currency_sign, divide_half_up, format_money, with_sign
+from common.money import currency_sign
 from marketplace.advisor.formatting import format_hours
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.search.messages import LENGTH_WORDS
@@ -43,7 +43,6 @@ register.filter("return_address", return_address)
 register.filter("cores", core_count)
 register.filter("core_words", core_words)
 
-_FINE_PLACES = 4  # so that a running cost is seen to grow
 _MIB_PER_GIB = 1024
 _COLORS = {
     "running": "green",
@@ -109,6 +108,7 @@ _QUOTE_UNITS: dict[str, Callable[[int], str]] = {
     "GPU-hour": lambda count: ngettext("GPU-hour", "GPU-hours", count),
     "GB-day": lambda count: ngettext("GB-day", "GB-days", count),
 }
+_BASE_IMAGE = "Debian with SSH, JupyterLab and TensorBoard"
 _MOVING = frozenset(
     {
         "requested",
@@ -126,48 +126,14 @@ _MOVING = frozenset(
 
 
 @register.filter
-def money(micros: int) -> str:
-    """Format an exact amount with the currency's sign: a price, a rate, a line of the statement."""
-    return with_sign(format_money(micros))
-
-
-@register.filter
-def cost(micros: int) -> str:
-    """Format an amount for an overview: to the cent, or to a ten-thousandth below one unit."""
-    fine = 0 < abs(micros) < MICROS_PER_UNIT
-    step = MICROS_PER_UNIT // (10_000 if fine else 100)
-    text = format_money(divide_half_up(micros, step) * step)
-    return with_sign(text + "0" * (_FINE_PLACES - len(text.partition(".")[2]) if fine else 0))
-
-
-@register.filter
-def price(micros: int) -> str:
-    """Format a price in a list, to a ten-thousandth."""
-    step = MICROS_PER_UNIT // 10**_FINE_PLACES
-    return money(divide_half_up(micros, step) * step)
-
-
-@register.filter
-def whole_money(micros: int) -> str:
-    """Format an amount to choose from, without cents if there are none: "$25"."""
-    return money(micros).removesuffix(".00")
-
-
-@register.filter
-def plain_money(micros: int) -> str:
-    """Format an amount as a person types it into a field."""
-    return format_money(micros)
+def image_words(description: str) -> str:
+    """Return the description of an image: of the one that Berth brings, in the reader's language."""
+    return str(_("Debian with SSH, JupyterLab and TensorBoard")) if description == _BASE_IMAGE else description
 
 
 @register.filter
 def gpu_name(slug: str) -> str:
     return by_slug(slug).name
-
-
-@register.filter
-def as_percent(ppm: int) -> str:
-    """Format millionths as a percentage, rounded down to hundredths: 99.996 is not 100."""
-    return f"{ppm // 10_000}.{ppm // 100 % 100:02d}%"
 
 
 @register.filter
@@ -212,12 +178,6 @@ def kind_words(kind: str) -> str | Promise:
 def mode_words(mode: str) -> str | Promise:
     """Return the name of a billing mode for the middle of a sentence."""
     return MODE_WORDS.get(mode, mode)
-
-
-@register.filter
-def percent_of_bps(bps: int) -> str:
-    """Format hundredths of a percent as a percentage without needless places: 1250 is "12.5"."""
-    return f"{bps / 100:g}"
 
 
 @register.filter

@@ -38,14 +38,14 @@ def connection_options() -> dict[str, Any]:
     them each time. A dead connection is noticed within a minute.
     """
     waits = _timeouts()
-    told = {
+    server_options = {
         "plan_cache_mode": "force_generic_plan",
         "statement_timeout": waits.statement,
         "lock_timeout": waits.lock,
         "idle_in_transaction_session_timeout": waits.idle_in_transaction,
     }
     return {
-        "options": " ".join(f"-c {name}={value}" for name, value in told.items()),
+        "options": " ".join(f"-c {name}={value}" for name, value in server_options.items()),
         "connect_timeout": waits.connect_s,
         "keepalives": 1,
         "keepalives_idle": 30,

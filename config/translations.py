@@ -11,7 +11,7 @@ from django.utils.translation.template import templatize
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 LOCALES = ("zh_Hans",)
-APPS = ("accounts", "agents", "billing", "common", "config", "instances", "marketplace", "storage")
+APPS = ("accounts", "agents", "billing", "common", "config", "instances", "marketplace", "storage", "vast", "workloads")
 
 # Function → positions of (context, singular, plural) among its arguments.
 _CALLS = {

@@ -9,6 +9,7 @@ from agents.gateway.urls import agent_urlpatterns
 from billing.urls import api_urlpatterns as billing_api
 from billing.urls import web_urlpatterns as billing_web
 from config import console, health, page_events
+from config.client_wheel import download_urlpatterns
 from config.market_sources import MARKET_IMAGES, place_of_volume
 from instances.urls import api_urlpatterns as instances_api
 from instances.urls import earnings_api_urlpatterns
@@ -19,6 +20,10 @@ from marketplace.urls import web_urlpatterns as marketplace_web
 from storage.images.selectors import image_needs
 from storage.urls import api_urlpatterns as storage_api
 from storage.urls import web_urlpatterns as storage_web
+from vast.urls import v0_urlpatterns as vast_v0
+from vast.urls import v1_urlpatterns as vast_v1
+from workloads.urls import api_urlpatterns as workloads_api
+from workloads.urls import web_urlpatterns as workloads_web
 
 handler400 = "config.problems.bad_request"
 handler403 = "config.problems.permission_denied"
@@ -33,6 +38,7 @@ api_urlpatterns = [
     *earnings_api_urlpatterns,
     *marketplace_api,
     *instances_api,
+    *workloads_api,
     *storage_api,
     *billing_api,
     *accounts_api,
@@ -42,7 +48,8 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
-    path("api/v1/", include(api_urlpatterns)),
+    path("api/v1/", include([*api_urlpatterns, *vast_v1])),
+    path("api/v0/", include(vast_v0)),
     path("agent/v1/", include(agent_urlpatterns)),
     path("admin/", staff_panel.urls),
     path("host-panel/", host_panel.urls),
@@ -51,8 +58,10 @@ urlpatterns = [
     *market_urlpatterns(MARKET_IMAGES),
     *marketplace_web,
     *instances_web,
+    *workloads_web,
     *storage_web,
     *billing_web,
     *accounts_web,
     *console.web_urlpatterns,
+    *download_urlpatterns,
 ]

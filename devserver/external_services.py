@@ -36,9 +36,9 @@ def check_servers(environment: Mapping[str, str]) -> None:
 
 
 def _check_postgres(url: str) -> None:
-    told = database_from_url(url)
+    settings = database_from_url(url)
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
-    asked: dict[str, Any] = {ours: told[theirs] for ours, theirs in names.items() if told[theirs]}
+    asked: dict[str, Any] = {ours: settings[theirs] for ours, theirs in names.items() if settings[theirs]}
     psycopg2.connect(connect_timeout=ANSWER_S, **asked).close()
 
 

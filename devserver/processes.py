@@ -36,7 +36,20 @@ WORKER_GRACE_S = 10.0
 WATCHED = [
     ROOT / name
     for name in (
-        *("accounts", "agents", "billing", "common", "config", "instances", "locale", "marketplace", "static", "storage"),
+        *(
+            "accounts",
+            "agents",
+            "billing",
+            "common",
+            "config",
+            "instances",
+            "locale",
+            "marketplace",
+            "static",
+            "storage",
+            "workloads",
+            "vast",
+        ),
         "templates",
     )
 ]

@@ -12,6 +12,7 @@ from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline
 from common.errors import DomainError
 from common.ids import public_id
 from common.money import format_money
+from common.refusals import in_words
 from instances.enforcement.fault_reports import decide_report
 from instances.models import FaultReport, Instance, InstanceEvent, Watch
 
@@ -63,7 +64,7 @@ class InstanceAdmin(_InstanceColumns, ReadOnlyAdmin):
     list_display = ("name", "renter", "host", "state", "desired", "gpu_count", "rate", "created_at", "deadline")
     list_filter = ("state", "desired")
     list_select_related = ("renter", "host")
-    search_fields = ("id", "name", "renter__email")
+    search_fields = ("id", "name", "renter__email", "host__name", "host__id")
     fields = (
         "name",
         "renter",
@@ -106,7 +107,7 @@ class FaultReportAdmin(ReadOnlyAdmin):
             try:
                 decide_report(staff=panel_user(request), report_id=row.pk, upheld=upheld)
             except DomainError as error:
-                messages.error(request, f"{row}: {error.detail}")
+                messages.error(request, f"{row}: {in_words(error)}")
             else:
                 messages.success(request, str(row))
 

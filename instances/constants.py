@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 QUOTE_LIFETIME: Final = timedelta(minutes=10)
+SECRETS_KEPT: Final = timedelta(hours=1)  # of quotes that were not ordered, and of instances that are gone
 QUOTE_HOURS_MAX: Final = 26_280  # three years
 NO_UPFRONT_HOURS_MIN: Final = 720  # shorter terms are paid upfront
 
@@ -150,14 +151,16 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "killed": "host",
     "engine_restarted": "host",
     "path_broken": "host",
+    "paused": "host",
+    "throttled": "host",
     "port_taken": "host",
 }
 
 # Failure code of instances on a host that staff have written off; only the market sets it, never an agent.
 HOST_WRITTEN_OFF: Final = "host_written_off"
 
-# For these codes the host is only at fault if the root is unmodified: at the first start from an official image. Else
-# nobody is, since a renter can make a modified root refuse to start, never answer SSH, or fill the disk.
+# For these codes the host is only at fault if the root is unmodified: at the first start from an official image, without
+# launch settings. Else nobody is, since a renter can make it refuse to start, never answer SSH, or fill the disk.
 UNTOUCHED_ONLY: Final = frozenset(
     {"image_pull_timeout", "create_failed", "start_failed", "gpu_not_visible", "ssh_silent", "disk_full"}
 )
@@ -177,6 +180,19 @@ LOG_PATIENCE: Final = timedelta(seconds=30)
 LOG_KEPT: Final = timedelta(minutes=10)
 LOG_TAIL: Final = 200
 LOG_TAIL_MOST: Final = 2_000
+
+# One-shot commands. COMMAND_PATIENCE: beyond its own time, for the host to begin and to report; after that its end is
+# unknown. COMMANDS_KEPT: results are deleted this long after the request's end; of an instance, the output of the newest
+# COMMAND_OUTPUTS_KEPT alone is kept.
+COMMAND_TIMEOUT_S: Final = 60
+COMMAND_TIMEOUT_S_MAX: Final = 3600
+COMMAND_PATIENCE: Final = timedelta(seconds=60)
+COMMANDS_AT_ONCE: Final = 4  # of one instance
+COMMANDS_PER_MINUTE: Final = 60  # of one renter
+COMMAND_STDIN_BYTES: Final = 64 * 1024
+COMMAND_BYTES: Final = 256 * 1024  # of words, variables and input as JSON: every message to the host holds them
+COMMANDS_KEPT: Final = timedelta(hours=1)
+COMMAND_OUTPUTS_KEPT: Final = 20
 
 # Validity of a link to a program in an instance, and of the session that the link opens.
 WEB_LINK_LIFETIME: Final = timedelta(minutes=5)

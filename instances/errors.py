@@ -12,13 +12,26 @@ class QuoteExpired(DomainError):
 class QuoteUsed(DomainError):
     code = "quote_used"
     status = 409
-    title = "The quote has been used"
+    title = "The quote has already been used"
 
 
 class QuoteMismatch(DomainError):
     code = "quote_mismatch"
     status = 409
-    title = "The order is not what was quoted"
+    title = "The order doesn't match the quote"
+
+
+class LaunchUnsupported(DomainError):
+    """The agent of the host is too old for launch settings, and would start the image without them."""
+
+    code = "launch_unsupported"
+    status = 409
+    title = "This host doesn't take launch settings yet"
+
+
+class SecretsErased(InvalidInput):
+    code = "secrets_erased"
+    title = "The secrets are no longer stored"
 
 
 class DiskTooLarge(InvalidInput):
@@ -34,7 +47,7 @@ class BidBarred(DomainError):
 
     code = "bid_barred"
     status = 403
-    title = "This account cannot bid on this offer"
+    title = "This account can't bid on this offer"
 
 
 class Locked(DomainError):
@@ -52,33 +65,57 @@ class NotRunning(DomainError):
 class NoCpuRoom(DomainError):
     code = "no_cpu_room"
     status = 409
-    title = "The host takes no more starts without a GPU at the moment"
+    title = "The host can't start more instances without GPU right now"
 
 
 class NoPorts(DomainError):
     code = "no_ports"
     status = 409
-    title = "The host has no free ports left"
+    title = "The host has no free ports"
+
+
+class UdpUnsupported(DomainError):
+    code = "udp_unsupported"
+    status = 409
+    title = "The host can't publish UDP ports"
 
 
 class LogUnavailable(DomainError):
     code = "log_unavailable"
     status = 409
-    title = "The instance's host does not report right now"
+    title = "The instance's host isn't reporting right now"
+
+
+class HostSilent(DomainError):
+    code = "host_silent"
+    status = 409
+    title = "The instance's host isn't reporting right now"
+
+
+class TooManyCommands(DomainError):
+    code = "too_many_commands"
+    status = 409
+    title = "Too many commands are running in this instance"
 
 
 class AllowListNotEnforced(DomainError):
     code = "allow_list_not_kept"
     status = 409
-    title = "This host cannot keep a list of addresses for SSH"
+    title = "This host can't restrict SSH by address"
 
 
 class WebLinksOff(DomainError):
     code = "web_links_off"
     status = 409
-    title = "This market opens no web pages of instances"
+    title = "Opening instance web pages isn't available here"
+
+
+class TemplateUnfit(InvalidInput):
+    code = "template_unfit"
+    status = 409
+    title = "The offer doesn't have what the template needs"
 
 
 class ImageNeedsCuda(InvalidInput):
     code = "image_needs_cuda"
-    title = "The image needs a newer CUDA than the host has"
+    title = "The image needs a newer CUDA version than the host supports"

@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from common import clock
-from instances.access import credentials, extra_ports, logs
+from instances.access import commands, credentials, extra_ports, logs
 from instances.enforcement import (
     arrears,
     barred_bids,
@@ -18,6 +18,7 @@ from instances.enforcement import (
 )
 from instances.enforcement import reopen_meters as meter_reopening
 from instances.host_reports import operation_results
+from instances.launch import retention as launch_retention
 from instances.lifecycle import meter_closing, save_image
 from instances.monitoring import alerts, mail, rollups
 from instances.object_sync import schedules
@@ -208,6 +209,16 @@ def drop_old_logs() -> None:
     logs.delete_old_logs(now=clock.now())
 
 
+@shared_task(name="instances.drop_old_commands")
+def drop_old_commands() -> None:
+    commands.delete_old_commands(now=clock.now())
+
+
+@shared_task(name="instances.erase_unused_secrets")
+def erase_unused_secrets() -> None:
+    launch_retention.erase_unused_secrets(now=clock.now())
+
+
 @shared_task(name="instances.follow_moves")
 def follow_moves() -> None:
     completion.advance_transfers(now=clock.now())
@@ -245,7 +256,7 @@ def count_image_uses() -> None:
 
 @shared_task(name="instances.follow_archives")
 def follow_archives() -> None:
-    archive.order_archives(now=clock.now())
+    archive.start_due_archives(now=clock.now())
 
 
 @shared_task(name="instances.queue_archive_mails")

@@ -4,7 +4,7 @@ from django.urls import URLPattern, path, re_path
 
 from instances.web import api, views
 from instances.web.access import api as access_api
-from instances.web.access import stream_api
+from instances.web.access import command_api, stream_api
 from instances.web.access import views as access_views
 from instances.web.billing_mode import api as billing_mode_api
 from instances.web.billing_mode import views as billing_mode_views
@@ -12,6 +12,8 @@ from instances.web.earnings import api as earning_api
 from instances.web.earnings import views as earning_views
 from instances.web.enforcement import api as enforcement_api
 from instances.web.enforcement import views as enforcement_views
+from instances.web.launch import api as launch_api
+from instances.web.launch import views as launch_views
 from instances.web.lifecycle import api as lifecycle_api
 from instances.web.lifecycle import image_views
 from instances.web.lifecycle import views as lifecycle_views
@@ -50,6 +52,7 @@ web_urlpatterns: list[URLPattern] = [
     path("watches/preview", views.watch_preview, name="watch_preview"),
     path("watches/<watch_id>/cancel", views.watch_cancel, name="watch_cancel"),
     path("instances/<instance_id>", views.instance, name="instance"),
+    path("instances/<instance_id>/launch", launch_views.instance_launch, name="instance_launch"),
     path("instances/<instance_id>/schedule", schedules_views.instance_schedule, name="instance_schedule"),
     path("instances/<instance_id>/keep", schedules_views.instance_keep, name="instance_keep"),
     path("instances/<instance_id>/access", access_views.access, name="instance_access"),
@@ -97,6 +100,7 @@ api_urlpatterns: list[URLPattern] = [
     path("instances/<str:instance_id>/keep", schedules_api.KeepView.as_view(), name="api_instance_keep"),
     path("instances/<str:instance_id>/bid", spot_api.BidView.as_view(), name="api_instance_bid"),
     path("instances/<str:instance_id>/reimage", lifecycle_api.ReimageView.as_view(), name="api_instance_reimage"),
+    path("instances/<str:instance_id>/launch", launch_api.LaunchView.as_view(), name="api_instance_launch"),
     path("instances/<str:instance_id>/resize", lifecycle_api.ResizeView.as_view(), name="api_instance_resize"),
     path("instances/<str:instance_id>/restart", api.RestartView.as_view(), name="api_instance_restart"),
     path(
@@ -114,6 +118,8 @@ api_urlpatterns: list[URLPattern] = [
     path("instances/<str:instance_id>/access", access_api.AccessView.as_view(), name="api_instance_access"),
     path("instances/<str:instance_id>/password", access_api.PasswordView.as_view(), name="api_instance_password"),
     path("instances/<str:instance_id>/logs", access_api.LogsView.as_view(), name="api_instance_logs"),
+    path("instances/<str:instance_id>/exec", command_api.CommandsView.as_view(), name="api_instance_exec"),
+    path("instances/<str:instance_id>/exec/<str:command_id>", command_api.CommandView.as_view(), name="api_command"),
     path("instances/<str:instance_id>/streams", stream_api.StreamsView.as_view(), name="api_instance_streams"),
     path("instances/<str:instance_id>/web-links", access_api.WebLinksView.as_view(), name="api_instance_web_links"),
 ]

@@ -24,19 +24,21 @@ from accounts.web.admin_sites import (
 from common import clock
 from common.agent_release import enrol_command
 from common.errors import DomainError
-from common.host_words import mark_host_text
 from common.http.fields import PlainDecimalField
+from common.messages.host_text import mark_host_text, render_host_text
+from common.messages.rendering import said
 from common.money import format_money, parse_money
+from common.refusals import in_words
 from marketplace.hosts.agent_keys import revoke_agent
-from marketplace.hosts.hosts import freeze_host, retire_host, unfreeze_host
-from marketplace.hosts.incidents import close_incident
+from marketplace.hosts.hosts import BY_STAFF, freeze_host, retire_host, unfreeze_host
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.hosts.offers import set_draining, set_prices
-from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer, SelfTest
+from marketplace.models import Gpu, Host, HostEvent, JoinToken, Lease, Offer, SelfTest
 from marketplace.reliability.verification import refuse_verification, restore_verification
 from marketplace.self_tests.requirements import remedy_of, title_of
 from marketplace.self_tests.services import request_self_test
 from marketplace.web.hosts import admin as hosts_admin  # noqa: F401  register the panels' further pages
+from marketplace.web.incidents import admin as incidents_admin  # noqa: F401  register the panels' further pages
 from marketplace.web.pricing.context import PanelPriceForm
 from marketplace.web.reliability import admin as reliability_admin  # noqa: F401  register the panels' further pages
 
@@ -83,9 +85,17 @@ class GpuInline(ReadOnlyInline):
     readonly_fields = fields
 
 
-class HostEventInline(ReadOnlyInline):
+class EventWords:
+    """The column of an event's words, for both panels."""
+
+    @admin.display(description=_("detail"))
+    def words(self, row: HostEvent) -> str:
+        return said(row.message, row.detail)
+
+
+class HostEventInline(EventWords, ReadOnlyInline):
     model = HostEvent
-    fields = ("at", "kind", "detail", "actor")
+    fields = ("at", "kind", "words", "actor")
     readonly_fields = fields
     per_page = 20
 
@@ -101,7 +111,14 @@ class SelfTestInline(ReadOnlyInline):
     @admin.display(description=_("action needed"))
     def to_mend(self, row: SelfTest) -> str:
         found = [check for check in row.checks if check["needed"] and not check["passed"]]
-        lines = ((f"{title_of(check['id'])}: {mark_host_text(check['actual'])} {remedy_of(check)}",) for check in found)
+        lines = (
+            (
+                format_html(
+                    "{}: {} {}", title_of(check["id"]), render_host_text(mark_host_text(check["actual"])), remedy_of(check)
+                ),
+            )
+            for check in found
+        )
         return format_html_join(mark_safe("<br>"), "{}", lines) or "–"
 
 
@@ -116,11 +133,11 @@ class HostAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Freeze: the agent only reports"))
     def freeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
-        self._each(request, rows, lambda host, actor: freeze_host(host_id=host.pk, reason="by staff", actor=actor))
+        self._each(request, rows, lambda host, actor: freeze_host(host_id=host.pk, reason=BY_STAFF, actor=actor))
 
     @admin.action(description=_("Unfreeze"))
     def unfreeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
-        self._each(request, rows, lambda host, actor: unfreeze_host(host_id=host.pk, reason="by staff", actor=actor))
+        self._each(request, rows, lambda host, actor: unfreeze_host(host_id=host.pk, reason=BY_STAFF, actor=actor))
 
     @admin.action(description=_("Revoke the agent's key until the host is added again"))
     def revoke(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
@@ -128,11 +145,11 @@ class HostAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Retire permanently"))
     def retire(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
-        self._each(request, rows, lambda host, actor: retire_host(host_id=host.pk, reason="by staff", actor=actor))
+        self._each(request, rows, lambda host, actor: retire_host(host_id=host.pk, reason=BY_STAFF, actor=actor))
 
     @admin.action(description=_("Refuse verification"))
     def refuse(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
-        self._each(request, rows, lambda host, actor: refuse_verification(host_id=host.pk, reason="by staff", actor=actor))
+        self._each(request, rows, lambda host, actor: refuse_verification(host_id=host.pk, reason=BY_STAFF, actor=actor))
 
     @admin.action(description=_("Allow verification again"))
     def restore(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
@@ -143,7 +160,7 @@ class HostAdmin(ReadOnlyAdmin):
             try:
                 act(host, f"staff:{panel_user(request).pk.hex}")
             except DomainError as error:
-                messages.error(request, f"{host.name}: {error.detail}")
+                messages.error(request, f"{host.name}: {in_words(error)}")
             else:
                 messages.success(request, host.name)
 
@@ -166,19 +183,6 @@ class LeaseAdmin(ReadOnlyAdmin):
     search_fields = ("holder", "gpu__uuid")
 
 
-@admin.register(Incident, site=staff_panel)
-class IncidentAdmin(ReadOnlyAdmin):
-    list_display = ("kind", "subject", "detail", "opened_at", "closed_at", "closed_by")
-    list_filter = ("kind", ("closed_at", admin.EmptyFieldListFilter))
-    actions = ("close",)
-
-    @admin.action(description=_("Close"))
-    def close(self, request: HttpRequest, rows: QuerySet[Incident]) -> None:
-        for incident in rows.filter(closed_at__isnull=True):
-            close_incident(kind=incident.kind, subject=incident.subject, closed_by=panel_user(request).email)
-            messages.success(request, str(incident))
-
-
 class OwnGpuInline(OwnRowsInline):
     model = Gpu
     fields = GpuInline.fields
@@ -189,7 +193,7 @@ class OwnSelfTestInline(SelfTestInline, OwnRowsInline):
     """The last self-tests of an owner's host."""
 
 
-class OwnHostEventInline(OwnRowsInline):
+class OwnHostEventInline(EventWords, OwnRowsInline):
     model = HostEvent
     fields = HostEventInline.fields
     readonly_fields = fields
@@ -219,7 +223,7 @@ class OwnHostAdmin(OwnRowsAdmin):
             try:
                 request_self_test(actor_id=panel_user(request).pk, host_id=host.pk)
             except DomainError as error:
-                messages.error(request, f"{host.name}: {error.detail}")
+                messages.error(request, f"{host.name}: {in_words(error)}")
             else:
                 messages.success(request, host.name)
 

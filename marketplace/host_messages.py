@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from common.messages import Message, Micros, Second, Words
+from common.messages.message import Message, Micros, Second, Share, Words
 from marketplace.states import HostState, MaintenanceCategory
 
 
@@ -26,6 +26,10 @@ class ReportsAgain(Message, code="reports_again", text=_("The host reports again
 
 class NoReportSince(Message, code="no_report_since", text=_("No report since %(at)s.")):
     at: Second
+
+
+class ByStaff(Message, code="by_staff", text=_("By Berth staff.")):
+    pass
 
 
 class KeyRevoked(Message, code="key_revoked", text=_("The agent's key was revoked.")):
@@ -66,7 +70,7 @@ class DriverChanged(
     after: str
 
 
-class MaintenanceWindow(Message, code="maintenance_window", text=_("%(category)s: %(begins)s – %(ends)s")):
+class MaintenancePeriod(Message, code="maintenance_window", text=_("%(category)s: %(begins)s – %(ends)s")):
     category: MaintenanceCategory
     begins: datetime
     ends: datetime
@@ -120,8 +124,66 @@ class PriceChanged(Message, code="price_changed", text="%(words)s %(before)s →
         return {"words": _PRICES.get(self.field, self.field)}
 
 
+class ShareChanged(Message, code="share_changed", text="%(words)s %(before)s → %(after)s"):
+    """A part of the price; `field` is its name in the API."""
+
+    field: str
+    before: Share
+    after: Share
+
+    def named(self) -> Mapping[str, Words]:
+        return {"words": _PRICES.get(self.field, self.field)}
+
+
+class FloorSet(Message, code="floor_set", text=_("floor price none → %(after)s")):
+    after: Micros
+
+
+class FloorRemoved(Message, code="floor_removed", text=_("floor price %(before)s → none")):
+    before: Micros
+
+
+class DiscountSet(Message, code="discount_set", text=_("reserved for %(words)s: not offered → %(after)s off")):
+    term: str
+    after: Share
+
+    def named(self) -> Mapping[str, Words]:
+        return {"words": _LENGTHS.get(self.term, self.term)}
+
+
+class DiscountChanged(Message, code="discount_changed", text=_("reserved for %(words)s: %(before)s → %(after)s off")):
+    term: str
+    before: Share
+    after: Share
+
+    def named(self) -> Mapping[str, Words]:
+        return {"words": _LENGTHS.get(self.term, self.term)}
+
+
+class DiscountRemoved(Message, code="discount_removed", text=_("reserved for %(words)s: %(before)s off → not offered")):
+    term: str
+    before: Share
+
+    def named(self) -> Mapping[str, Words]:
+        return {"words": _LENGTHS.get(self.term, self.term)}
+
+
+class Tier(Message, code="tier", text=_("%(off)s off after %(hours)s h")):
+    hours: int
+    off: Share
+
+
+class NoTiers(Message, code="no_tiers", text=_("none")):
+    pass
+
+
+class TiersChanged(Message, code="tiers_changed", text=_("tiers: %(before)s → %(after)s")):
+    before: tuple[Message, ...]
+    after: tuple[Message, ...]
+
+
 class TermsChanged(Message, code="terms_changed", text="%(words)s %(before)s → %(after)s"):
-    """What else an offer asks: a list, or a share."""
+    """What else an offer asks, as rows of before have it: as a program writes a list."""
 
     field: str
     before: str
@@ -138,4 +200,11 @@ _PRICES: Final[Mapping[str, Words]] = {
     "spot_floor_micros": _("floor price"),
     "disk_micros_gb_day": _("storage price per GB and day"),
     "hold_bps": _("fee for kept GPUs"),
+}
+_LENGTHS: Final[Mapping[str, Words]] = {
+    "day": _("1 day"),
+    "week": _("1 week"),
+    "month": _("1 month"),
+    "year": _("1 year"),
+    "year3": _("3 years"),
 }

@@ -4,13 +4,15 @@ A missing beat or worker cannot report itself (fault 85).
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from common import clock
+from common.messages.message import MOST_PARTS, Name, Second
 from marketplace.hosts.incidents import close_incident, open_incident
-from marketplace.models import SweepRun
+from marketplace.incident_messages import LateSweeps, NoSweepYet
+from marketplace.models import Host, SweepRun
 
 LATE: Final = "sweeps_late"
 SUBJECT: Final = "jobs"
@@ -33,9 +35,15 @@ def record_sweep_run(*, name: str, every_s: float) -> None:
     SweepRun.objects.bulk_create([row], update_conflicts=True, unique_fields=["name"], update_fields=["every_s", "ended_at"])
 
 
-def delete_unknown_sweeps(*, known: Collection[str]) -> None:
-    """Delete sweeps that this version no longer runs, so that they are not reported as late."""
+def expect_sweeps(*, known: Mapping[str, float]) -> None:
+    """Expect the sweeps of this version from now on, by their periods in seconds, and no others.
+
+    So one that fails at each run since its first is reported as late, too, and all of them where beat never started.
+    """
     SweepRun.objects.exclude(name__in=known).delete()
+    now = clock.now()
+    rows = [SweepRun(name=name, every_s=max(1, int(every_s)), ended_at=now) for name, every_s in known.items()]
+    SweepRun.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def check_sweeps(*, now: datetime, at_once: bool = False) -> None:
@@ -50,17 +58,27 @@ def check_sweeps(*, now: datetime, at_once: bool = False) -> None:
     late = late_sweeps(now=now)
     if late:
         since = min(run.ended_at for run in late)
-        names = ", ".join(run.name for run in late[:20])
-        detail = f"Since {since:%Y-%m-%d %H:%M:%S} UTC not made: {names}. Is there a worker, and one beat?"
+        detail = LateSweeps(since=Second(since), sweeps=tuple(Name(name=run.name) for run in late[:MOST_PARTS]))
         open_incident(kind=LATE, subject=SUBJECT, detail=detail)
+    elif _never_had_a_worker(now):
+        open_incident(kind=LATE, subject=SUBJECT, detail=NoSweepYet())
     else:
         close_incident(kind=LATE, subject=SUBJECT, closed_by="they are made again")
 
 
+def _never_had_a_worker(now: datetime) -> bool:
+    """Return whether no worker has started since the first host came, some minutes ago."""
+    if SweepRun.objects.exists():
+        return False
+    return Host.objects.filter(enrolled_at__lt=now - timedelta(seconds=_LATE_AFTER_S)).exists()
+
+
 def late_sweeps(*, now: datetime) -> list[SweepRun]:
-    """Return sweeps that did not run for three of their periods, and for three minutes at least."""
-    return [
-        run
-        for run in SweepRun.objects.order_by("ended_at")
-        if now - run.ended_at > timedelta(seconds=max(_LATE_AFTER_S, _LATE_PERIODS * run.every_s))
-    ]
+    """Return sweeps that did not run for three of their periods, and for three minutes at least; the latest first."""
+    overdue = ((now - _due_at(run), run) for run in SweepRun.objects.order_by("name"))
+    late = [(by, run) for by, run in overdue if by > timedelta(0)]
+    return [run for _by, run in sorted(late, key=lambda pair: pair[0], reverse=True)]
+
+
+def _due_at(run: SweepRun) -> datetime:
+    return run.ended_at + timedelta(seconds=max(_LATE_AFTER_S, _LATE_PERIODS * run.every_s))

@@ -1,14 +1,13 @@
 """Staff panel of images, and of volumes, snapshots, public data sets and transfers, for reading only."""
 
 from django.contrib import admin
-from unfold.admin import ModelAdmin
 
-from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
+from accounts.web.admin_sites import PanelAdmin, ReadOnlyAdmin, staff_panel
 from storage.models import DataSet, Image, Snapshot, Volume, VolumeMove
 
 
 @admin.register(Image, site=staff_panel)
-class ImageAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
+class ImageAdmin(PanelAdmin):
     list_display = ("title", "reference", "cuda", "official", "active")
     list_filter = ("official", "active")
     readonly_fields = ("created_at", "state", "generation", "owner", "source", "shared", "version", "use_count", "registry")
@@ -21,7 +20,7 @@ class ImageAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type inform
 class VolumeAdmin(ReadOnlyAdmin):
     list_display = ("name", "owner", "host", "size_gb", "state", "created_at", "unpaid_since")
     list_filter = ("state",)
-    search_fields = ("name", "owner__email")
+    search_fields = ("id", "name", "owner__email")
     list_select_related = ("owner", "host")
 
 
@@ -29,7 +28,7 @@ class VolumeAdmin(ReadOnlyAdmin):
 class SnapshotAdmin(ReadOnlyAdmin):
     list_display = ("name", "owner", "host", "source_name", "stored_bytes", "state", "ready_at", "unpaid_since")
     list_filter = ("state", "source_kind")
-    search_fields = ("name", "owner__email", "checksum")
+    search_fields = ("id", "name", "owner__email", "checksum")
     list_select_related = ("owner", "host")
 
 

@@ -6,7 +6,7 @@ from common.errors import DomainError
 class ImageMissing(DomainError):
     code = "image_missing"
     status = 422
-    title = "The registry has no such image"
+    title = "The registry doesn't have this image"
 
 
 class ImagePrivate(DomainError):
@@ -24,19 +24,19 @@ class ImageTooLarge(DomainError):
 class ImageWrongArchitecture(DomainError):
     code = "image_wrong_architecture"
     status = 422
-    title = "The image is made for other machines"
+    title = "The image is built for another architecture"
 
 
 class ImageUnreadable(DomainError):
     code = "image_unreadable"
     status = 422
-    title = "What the registry sends is no image"
+    title = "The registry didn't return an image"
 
 
 class ImageElsewhere(DomainError):
     code = "image_elsewhere"
     status = 409
-    title = "The image lies on another host"
+    title = "The image is stored on another host"
 
 
 class ImageNotReady(DomainError):
@@ -48,7 +48,7 @@ class ImageNotReady(DomainError):
 class ImageNotShareable(DomainError):
     code = "image_not_shareable"
     status = 409
-    title = "This image cannot be shared"
+    title = "This image can't be shared"
 
 
 class ImageNameTaken(DomainError):
@@ -60,7 +60,7 @@ class ImageNameTaken(DomainError):
 class ImageBeingSaved(DomainError):
     code = "image_being_saved"
     status = 409
-    title = "An image of this instance is being saved already"
+    title = "An image of this instance is already being saved"
 
 
 class TooManyImages(DomainError):
@@ -72,19 +72,19 @@ class TooManyImages(DomainError):
 class RegistryUnreachable(DomainError):
     code = "registry_unreachable"
     status = 422  # the request names the server, so this is no fault of ours
-    title = "The registry cannot be asked"
+    title = "The registry can't be reached"
 
 
 class RegistryBusy(DomainError):
     code = "registry_busy"
     status = 503
-    title = "The registry has had too many questions"
+    title = "The registry's rate limit was reached"
 
 
 class RegistryLoginRefused(DomainError):
     code = "registry_login_refused"
     status = 422
-    title = "The registry does not take this login"
+    title = "The registry rejected this login"
 
 
 class VolumeBusy(DomainError):
@@ -96,7 +96,7 @@ class VolumeBusy(DomainError):
 class VolumeElsewhere(DomainError):
     code = "volume_elsewhere"
     status = 409
-    title = "The volume lies on another host"
+    title = "The volume is stored on another host"
 
 
 class VolumeNameTaken(DomainError):
@@ -120,37 +120,37 @@ class SnapshotInUse(DomainError):
 class TooManyVolumes(DomainError):
     code = "too_many_volumes"
     status = 409
-    title = "There are as many as there may be"
+    title = "The limit has been reached"
 
 
 class NoStorage(DomainError):
     code = "no_storage"
     status = 409
-    title = "The host has no room for this at the moment"
+    title = "The host doesn't have enough space right now"
 
 
 class StorageUnreachable(DomainError):
     code = "storage_unreachable"
     status = 422  # the request names the server, so this is no fault of ours
-    title = "The object storage cannot be asked"
+    title = "The object storage can't be reached"
 
 
 class StorageLoginRefused(DomainError):
     code = "storage_login_refused"
     status = 422
-    title = "The object storage does not take this access key"
+    title = "The object storage rejected this access key"
 
 
 class BucketMissing(DomainError):
     code = "bucket_missing"
     status = 422
-    title = "The object storage has no such bucket"
+    title = "The bucket doesn't exist"
 
 
 class ConnectionReadOnly(DomainError):
     code = "connection_read_only"
     status = 409
-    title = "The access key of this connection may not write"
+    title = "This connection's access key doesn't have write permission"
 
 
 class ConnectionInUse(DomainError):

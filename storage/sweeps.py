@@ -34,6 +34,7 @@ from storage.volumes.selectors import (
     unpaid_volumes,
     volumes_to_delete_again,
 )
+from storage.volumes.silent_hosts import pause_storage
 
 MARKET: Final = "market"
 UNPAID: Final = "unpaid"
@@ -44,8 +45,10 @@ StoredItem = Volume | Snapshot
 def update_storage_meters(*, now: datetime) -> int:
     """Close meters whose money is used up and open those with money again; return how many were changed.
 
-    The time between is not charged.
+    The time between is not charged. Those on silent hosts are paused first: after an outage of that sweep they would else
+    be taken for unpaid.
     """
+    pause_storage(now=now)
     ended = [_end(Volume, close_volume, each, now) for each in exhausted_sources(source_kind=VOLUME_SOURCE, now=now)]
     ended += [_end(Snapshot, close_snapshot, each, now) for each in exhausted_sources(source_kind=SNAPSHOT_SOURCE, now=now)]
     return sum(ended) + _open_volume_meters(now) + _open_snapshot_meters(now)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common.messages import Message, of_row
+from common.messages.message import Message, of_row
 
 
 def worded(columns: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ SETTINGS = {
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 MIGRATED = "BERTH_TEST_PGDATA"  # names the folder of PostgreSQL's that a stack begins with, once there is one
+SHARED = "BERTH_TEST_SHARED"  # set where the services of another program are used: see tests/seeded_faults
 TEMPLATE = "berth_migrated"
 APP_ROLE = "berth_app"  # as in devserver.postgres; what a test does, it does as the market would (tests/roles.py)
 ROOT = Path(__file__).resolve().parent.parent
@@ -168,7 +169,7 @@ def services() -> None:
     start()
 
 
-if WORKER is None:
+if WORKER is None and SHARED not in os.environ:
     _prepare()
 number = 0 if WORKER is None else int(WORKER.removeprefix("gw")) + 1
 os.environ["REDIS_URL"] = f"{os.environ['BERTH_TEST_REDIS']}/{number}"

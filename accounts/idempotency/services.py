@@ -43,7 +43,7 @@ def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once
         return status, shown
 
 
-def run_dry(*, work: Work) -> tuple[int, Any]:
+def run_and_roll_back(*, work: Work) -> tuple[int, Any]:
     """Run `work` with all its checks and roll everything back, as a dry run.
 
     No hint or wake-up is sent.

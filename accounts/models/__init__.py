@@ -1,5 +1,6 @@
 """Tables of accounts."""
 
+from accounts.models.notifications import NotificationChannel, NotificationDelivery
 from accounts.models.people import (
     ApiToken,
     Membership,
@@ -29,6 +30,8 @@ __all__ = [
     "InvitationMail",
     "KnownDevice",
     "Membership",
+    "NotificationChannel",
+    "NotificationDelivery",
     "OutgoingMail",
     "RememberedReply",
     "SshKey",

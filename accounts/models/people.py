@@ -10,7 +10,7 @@ from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from common import clock
-from common.emails import parse_email
+from common.email_addresses import parse_email
 from common.ids import new_uuid
 from common.printable import Printable, PrintableField
 

@@ -41,7 +41,7 @@ class AccountEvent(models.Model):
         indexes: ClassVar = [models.Index(fields=["user", "-at", "-id"], name="account_event_of_user")]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.subject}"
+        return self.subject or self.kind
 
 
 class KnownDevice(models.Model):
@@ -140,7 +140,7 @@ class OutgoingMail(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"mail to {self.to}"
+        return self.to
 
 
 class InvitationMail(models.Model):

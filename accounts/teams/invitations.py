@@ -29,7 +29,7 @@ from accounts.selectors import members_of, owned_team
 from accounts.teams.services import lock_team
 from common import clock
 from common.db.transactions import use_case
-from common.emails import parse_email
+from common.email_addresses import parse_email
 from common.encryption import secret_digest
 from common.mail import name_in_mail
 

@@ -58,6 +58,19 @@ def issue_token(
     return token, f"{TOKEN_MARK}_{prefix}_{secret}"
 
 
+def reveal_token(*, token_id: UUID) -> tuple[ApiToken, str] | None:
+    """Give a token whose text nobody has seen a new one, and return both; None if it was revoked meanwhile."""
+    secret = secrets.token_hex(TOKEN_SECRET_BYTES)
+    with use_case():
+        live = ApiToken.objects.filter(pk=token_id, revoked_at=None, user__is_active=True)
+        token = live.select_for_update(of=("self",), no_key=True).first()
+        if token is None:
+            return None
+        token.secret_hash = secret_digest(secret)
+        token.save(update_fields=["secret_hash"])
+    return token, f"{TOKEN_MARK}_{token.prefix}_{secret}"
+
+
 def revoke_token(*, user: User, token_id: UUID) -> None:
     """Revoke a token at once.
 
@@ -117,7 +130,7 @@ def _check_scopes(scopes: Sequence[str], issuer: ApiToken | None) -> None:
         raise InvalidInput(f"{detail} {known}", errors=[FieldError("scopes", "invalid", detail)])
     beyond = sorted(set(scopes) - set(issuer.scopes)) if issuer is not None else []
     if beyond:
-        raise MissingScope(f"The asking token cannot grant what it lacks: {', '.join(beyond)}.")
+        raise MissingScope(f"A token can't grant scopes that it doesn't have: {', '.join(beyond)}.")
 
 
 def _expiry(wanted: datetime | None, issuer: ApiToken | None) -> datetime | None:
@@ -125,5 +138,5 @@ def _expiry(wanted: datetime | None, issuer: ApiToken | None) -> datetime | None
         raise InvalidInput("expires_at is past.", errors=[FieldError("expires_at", "past", _("Choose a future time."))])
     limit = issuer.expires_at if issuer is not None else None
     if limit is not None and wanted is not None and wanted > limit:
-        raise MissingScope(f"A token issued by this one cannot outlive it ({limit:%Y-%m-%dT%H:%M:%SZ}).")
+        raise MissingScope(f"A token issued by this one can't expire later than it ({limit:%Y-%m-%dT%H:%M:%SZ}).")
     return wanted or limit

@@ -1,6 +1,8 @@
 """Admin panels: staff see everything, host owners their own rows; both log in on the site's own page."""
 
+import re
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -20,6 +22,7 @@ from accounts.models import User
 from accounts.selectors import acts_as_staff
 from common.db.transactions import joining
 from common.errors import DomainError, wrong_field
+from common.refusals import in_words
 
 
 def panel_user(request: HttpRequest) -> User:
@@ -82,11 +85,39 @@ class HostPanel(Panel):
         return bool(request.user.is_active and getattr(request.user, "is_host_owner", False))
 
 
+_ID = re.compile(r"\b(?:[a-z]+_)?([0-9a-f]{32})\b")
+
+
+def with_dashed_ids(text: str) -> str:
+    """Return the text with public ids and ids in hex as PostgreSQL writes UUIDs."""
+    return _ID.sub(lambda found: str(UUID(hex=found[1])), text)
+
+
 staff_panel = StaffPanel(name="admin")
 host_panel = HostPanel(name="host_panel")
 
 
-class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
+class PanelAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
+    """Rows that are also found by their public ids, with help in the reader's language alone."""
+
+    def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **options: Any) -> Any:
+        """Show only help that is translated: the rest are notes on columns for whoever reads the code."""
+        notes = {field.name: "" for field in self.opts.get_fields() if isinstance(getattr(field, "help_text", None), str)}
+        return super().get_form(request, obj, change, **{**options, "help_texts": notes | options.get("help_texts", {})})
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
+    ) -> tuple[QuerySet[Model], bool]:
+        """Find rows also by their public ids, such as `inst_01a2…`: incidents, events, logs and renters name those."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        dashed = with_dashed_ids(search_term)
+        if dashed == search_term:
+            return found, may_repeat
+        more, more_may_repeat = super().get_search_results(request, queryset, dashed)
+        return found | more, may_repeat or more_may_repeat
+
+
+class ReadOnlyAdmin(PanelAdmin):
     """Rows that services write; what the panel saves is written by a service called from `save_model`."""
 
     def changeform_view(
@@ -106,7 +137,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type inf
             with joining():
                 return super().changeform_view(request, object_id, form_url, extra_context)
         except DomainError as error:
-            messages.error(request, error.detail)
+            messages.error(request, in_words(error))
             return HttpResponseRedirect(request.get_full_path())
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, str] | None = None) -> Any:

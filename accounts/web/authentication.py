@@ -20,8 +20,8 @@ class TokenAuthentication(BaseAuthentication):
     """Authentication by `Authorization: Bearer berth_…`; `request.auth` is then the ApiToken."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-        if scheme.lower() != _SCHEME:
+        text = self.token_text(request)
+        if text is None:
             return None
         check_guesses()
         token = live_token(text.strip())
@@ -31,6 +31,11 @@ class TokenAuthentication(BaseAuthentication):
         record_use(token=token)
         record_credential(token_credential(token.pk), via=f"token {TOKEN_MARK}_{token.prefix}…")
         return token.user, token
+
+    def token_text(self, request: Request) -> str | None:
+        """Return the token that the request carries, or None."""
+        scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        return text if scheme.lower() == _SCHEME else None
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="berth"'

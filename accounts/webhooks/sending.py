@@ -91,8 +91,12 @@ def _next_ones(is_due: Q) -> list[UUID]:
     at_once = Case(
         When(webhook__failing_since=None, then=Value(WEBHOOK_AT_ONCE)), default=Value(1), output_field=IntegerField()
     )
-    turn = Window(RowNumber(), partition_by=F("webhook_id"), order_by=[F("due_at").asc(), F("pk").asc()])
-    waiting = WebhookDelivery.objects.filter(is_due).annotate(turn=turn, at_once=at_once).filter(turn__lte=F("at_once"))
+    position = Window(RowNumber(), partition_by=F("webhook_id"), order_by=[F("due_at").asc(), F("pk").asc()])
+    waiting = (
+        WebhookDelivery.objects.filter(is_due)
+        .annotate(position=position, at_once=at_once)
+        .filter(position__lte=F("at_once"))
+    )
     return list(waiting.order_by("due_at", "pk").values_list("pk", flat=True)[:WEBHOOK_BATCH])
 
 

@@ -73,7 +73,8 @@ def change_webhook(
 def remove_webhook(*, user: User, webhook_id: UUID) -> None:
     """Remove a webhook with its log; nothing more is sent."""
     with use_case():
-        hook = _locked(user, webhook_id)
+        webhook_of(user, webhook_id)
+        hook = webhooks_of(user).select_for_update(of=("self",), no_key=False).get(pk=webhook_id)  # waits for emit
         record_event(user_id=user.pk, kind="webhook.removed", subject=hook.url)
         hook.delete()
 

@@ -23,6 +23,7 @@ from agents.daemon.reconciler.epochs import Epochs, quarantine_orders
 from agents.daemon.reconciler.exit_causes import ExitCauses
 from agents.daemon.reconciler.fencing import FencingResult, validate_early_order
 from agents.daemon.reconciler.image_prefetch import ImagePrefetcher
+from agents.daemon.reconciler.launch_watch import LaunchWatch
 from agents.daemon.reconciler.plan import Observed, plan
 from agents.daemon.reconciler.report_phases import View, by_instance, comparable_part, remembered, row_of, unknown_row
 from agents.daemon.reconciler.worker_pool import WorkerPool
@@ -55,6 +56,7 @@ class AgentComponents:
     self_tester: SelfTester
     operations: Operations
     prefetch: ImagePrefetcher
+    launches: LaunchWatch
     volumes: Volumes = field(default_factory=SimulatedVolumes)
     streams: StreamServer = field(default_factory=StreamServer)
     bridge: SshGateway = field(default_factory=SimulatedSshGateway)
@@ -66,41 +68,39 @@ class Agent:
     def __init__(self, parts: AgentComponents) -> None:
         self.parts = parts
         self._alarm = WakeupEvent()
-        self._mailbox = LatestValue[WaitTarget]()
+        self._wait_target = LatestValue[WaitTarget]()
         self._stopped = threading.Event()
         self._backoff = Backoff()
-        self._crew = WorkerPool(parts.steps, parts.journal, inline=parts.runtime.instant, changed=self._wake_for_job)
+        self._workers = WorkerPool(parts.steps, parts.journal, inline=parts.runtime.instant, changed=self._wake_for_job)
         parts.self_tester.changed = self._wake_for_facts
         parts.operations.changed = self._wake_for_job
+        parts.launches.changed = self._alarm.ring
         self._endings = ExitCauses(parts.runtime, parts.journal)
         self._epochs = Epochs(parts.journal)
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
-        self._look_wanted = True
+        self._look_wanted = self._sync_wanted = True
         self._desired: dict[str, DesiredInstance] | None = None  # None: not received since this start
         self._named: frozenset[str] = frozenset()
         self._newest: DesiredState | None = None
         self._answer: WaitAnswer | None = None
         self._interval = 20.0
-        self._sync_wanted = True
-        self._sync_not_before = 0.0
-        self._synced_at = 0.0
-        self._told: tuple[Any, ...] | None = None  # what the control plane last acknowledged
+        self._sync_not_before = self._synced_at = self._facts_at = 0.0
+        self._acknowledged: tuple[Any, ...] | None = None  # what the control plane last acknowledged
         self._facts: HostFacts | None = None
-        self._told_facts: HostFacts | None = None
-        self._facts_at = 0.0
+        self._acknowledged_facts: HostFacts | None = None
         self._facts_wanted = self._revoked = False
 
     def run(self) -> None:
         self._prepare()
         threading.Thread(target=self._wait_for_changes, name="wait", daemon=True).start()
-        heard = (self._wake_to_observe, self._stopped)
-        threading.Thread(target=self.parts.runtime.watch, args=heard, name="watch", daemon=True).start()
+        threading.Thread(target=self.parts.runtime.watch, args=(self._wake_to_observe, self._stopped), daemon=True).start()
         self.parts.telemetry.start(self._wake_for_facts, self._stopped)
         self.parts.prefetch.start(self._stopped)
         while not self._stopped.is_set():
             if not self._run_pass():
                 self._alarm.sleep(self._idle_time())
+        self.parts.launches.stop()
         self.parts.bridge.stop()
         self.parts.streams.stop()
         self.parts.link.close()
@@ -110,16 +110,16 @@ class Agent:
         """Sync once, do the work that follows, and report the outcome. Raises LinkError."""
         self._prepare()
         self._sync(self._observe())
-        beside = (self._crew, self.parts.self_tester, self.parts.operations)
-        while self._act(self._observe()) or any(part.at_work() for part in beside):
+        workers = (self._workers, self.parts.self_tester, self.parts.operations)
+        while self._act(self._observe()) or any(part.at_work() for part in workers):
             self._alarm.sleep(0.05)
         self._refresh_facts()
         self._sync(self._observe())
 
-    def ask(self) -> list[DesiredInstance]:
-        """Sync once without any work, and return the instances that the market wants here. Raises LinkError."""
+    def sync_without_work(self) -> DesiredState:
+        """Sync once without any work, and return the market's answer. Raises LinkError."""
         self._prepare()
-        return self.parts.link.sync(self._report(self._observe(), full=True)).instances
+        return self.parts.link.sync(self._report(self._observe(), full=True))
 
     def stop(self) -> None:
         """End the loop; every container is left as it is."""
@@ -127,7 +127,7 @@ class Agent:
         self.parts.self_tester.cancel()
         self.parts.operations.cancel()
         self._alarm.ring()
-        self._mailbox.put(None)
+        self._wait_target.put(None)
 
     def _prepare(self) -> None:
         self.parts.runtime.secure()
@@ -174,8 +174,8 @@ class Agent:
 
     def _held_gpus(self) -> frozenset[str]:
         """Return the GPUs that instances should have by the newest desired state."""
-        running = [item for item in (self._desired or {}).values() if item.run == "running"]
-        return frozenset(uuid for item in running for uuid in item.gpu_uuids)
+        wanted = (self._desired or {}).values()
+        return frozenset(uuid for item in wanted if item.run == "running" for uuid in item.gpu_uuids)
 
     def _wake_for_job(self, urgent: bool) -> None:
         """Wake the loop, because a job ended (`urgent`) or made progress."""
@@ -189,7 +189,7 @@ class Agent:
         until_sync = max(self._synced_at + self._interval, self._sync_not_before) - now
         if self._sync_wanted:
             until_sync = self._sync_not_before - now
-        until_retry = self._crew.next_try_in()
+        until_retry = self._workers.next_try_in()
         return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
 
     def _observe(self) -> View:
@@ -224,9 +224,9 @@ class Agent:
         now = time.monotonic()
         if now < self._sync_not_before:
             return False
-        if self._sync_wanted or now >= self._synced_at + self._interval or self._facts != self._told_facts:
+        if self._sync_wanted or now >= self._synced_at + self._interval or self._facts != self._acknowledged_facts:
             return True
-        return comparable_part(self._report(view)) != self._told
+        return comparable_part(self._report(view)) != self._acknowledged
 
     def _sync(self, view: View) -> None:
         self._sync_wanted = False
@@ -238,11 +238,11 @@ class Agent:
             raise
         self._backoff.reset()
         self._synced_at = time.monotonic()
-        self._told, self._told_facts = comparable_part(report), self._facts
+        self._acknowledged, self._acknowledged_facts = comparable_part(report), self._facts
+        view.acknowledge(self.parts.runtime, self._wake_to_observe)
         self.parts.telemetry.keep()
         if desired.need_facts and report.facts is None:
-            self._told_facts = None
-            self._sync_wanted = True
+            self._acknowledged_facts, self._sync_wanted = None, True
         self._accept(desired, report, view)
 
     def _apply_early_order(self) -> bool:
@@ -254,7 +254,7 @@ class Agent:
         self._admit(verdict)
         fresh = {item.id: item for item in verdict.accepted}
         self._desired = {**self._desired, **fresh}
-        self.parts.bridge.follow(self._desired.values())
+        self.parts.bridge.apply(self._desired.values())
         self._named |= fresh.keys()
         return bool(fresh)
 
@@ -265,25 +265,25 @@ class Agent:
         self.parts.runtime.guard(verdict.accepted)
 
     def _accept(self, desired: DesiredState, report: Report, view: View) -> None:
-        verdict = self._epochs.judge(desired, report, by_instance(view.containers))
+        verdict = self._epochs.filter_answer(desired, report, by_instance(view.containers))
         if verdict is None:
             self._desired, self._newest, self._sync_wanted = None, None, True
             return
         self._admit(verdict)
         self._desired = {item.id: item for item in verdict.accepted}
-        self.parts.bridge.follow(self._desired.values())
+        self.parts.bridge.apply(self._desired.values())
         self._named = frozenset(item.id for item in desired.instances)
-        self._crew.forget_absent(item.id for item in desired.instances if item.run == "gone")
+        self._workers.forget_absent(item.id for item in desired.instances if item.run == "gone")
         if desired.frozen and not (self._newest and self._newest.frozen):
             logger.warning("frozen by the control plane: nothing is changed on this host until it says otherwise")
         self._newest = desired
-        self.parts.streams.follow(desired)
-        self.parts.prefetch.follow(desired)
+        self.parts.streams.apply(desired)
+        self.parts.prefetch.apply(desired)
         if not desired.frozen:
-            self.parts.self_tester.ask(desired.self_test, self._held_gpus)
-            self.parts.operations.take(desired.operations)
+            self.parts.self_tester.apply(desired.self_test, self._held_gpus)
+            self.parts.operations.apply(desired.operations)
         self._interval = max(1.0, desired.report_interval_s)
-        self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
+        self._wait_target.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
 
     def _act(self, view: View) -> bool:
         """Start what the plan says; return whether some of it is already done."""
@@ -292,40 +292,42 @@ class Agent:
         frozen = self._revoked or (self._newest is not None and self._newest.frozen)
         entries = self.parts.journal.entries()
         wanted = {**self._desired, **quarantine_orders(entries, self._named)}
-        self._crew.cancel_outdated({} if frozen else wanted)
+        self._workers.cancel_outdated({} if frozen else wanted)
         if frozen or view.age_s > 0:
             return False  # the engine's present state is unknown, so nothing may be concluded from it
+        self.parts.launches.follow(view.containers, self._desired, entries)
         observed = Observed(
             containers=view.containers,
             entries=entries,
-            absent=self._crew.absent,
+            absent=self._workers.absent,
             access={instance: self.parts.access.digest(instance) for instance in self._desired},
         )
-        return self._crew.begin(plan(wanted.values(), observed), view.seen_at)
+        return self._workers.start(plan(wanted.values(), observed), view.seen_at)
 
     def _report(self, view: View, *, full: bool = False) -> Report:
         """Return the report; `full` adds what is not compared, such as changed facts and samples."""
-        entries, absent, own = self.parts.journal.entries(), self._crew.absent, by_instance(view.containers)
+        entries, absent, own = self.parts.journal.entries(), self._workers.absent, by_instance(view.containers)
         named = self._named if self._desired is not None else remembered(entries, own)
         epoch = self._epochs.spoken(engine_answers=view.age_s == 0)
-        samples = self.parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
-        events, busy = self.parts.telemetry.gpu_events, self._crew.busy(view.seen_at)
+        samples = self.parts.telemetry.sample(c for c in view.containers if c.status == "running") if full else {}
+        events, busy = self.parts.telemetry.gpu_events, self._workers.busy(view.seen_at)
         rows = [
             row_of(key, entries.get(key, Entry()), own.get(key, []), busy=busy.get(key), sample=samples.get(key))
             for key in sorted(named - absent)
         ]
+        rows = [self.parts.launches.add_to(row) for row in rows]
         foreign = [container_name(c.instance, c.generation) for c in view.containers if c.instance not in named]
         return Report(
             agent_version=__version__,
             versions=list(SUPPORTED),
-            facts=self._facts if full and self._facts != self._told_facts else None,
+            facts=self._facts if full and self._facts != self._acknowledged_facts else None,
             instances=events.judged(rows) if view.age_s <= UNKNOWN_AFTER else [unknown_row(row) for row in rows],
             absent=sorted(absent & named),
             foreign=sorted(foreign),
             engine_age_s=round(view.age_s, 1),
             self_test=self.parts.self_tester.result(),
             operations=self.parts.operations.seen(),
-            gpu_events=events.tell() if full else [],
+            gpu_events=events.unreported() if full else [],
             disks=self.parts.volumes.use() if full else [],
             epoch=epoch,
             holdings=self._epochs.holdings(own, named, epoch) if full else [],
@@ -334,7 +336,7 @@ class Agent:
     def _wait_for_changes(self) -> None:
         """Hold a request at the relay between syncs, and have the loop sync whenever it is answered."""
         backoff = Backoff()
-        while (target := self._mailbox.take(self._stopped)) is not None:
+        while (target := self._wait_target.get(self._stopped)) is not None:
             try:
                 self._answer = self.parts.link.wait(target)
                 backoff.reset()
@@ -342,7 +344,7 @@ class Agent:
                 delay = backoff.next_delay(error)
                 if not self._stopped.wait(delay):
                     logger.warning("%s; asked the control plane instead after %.1f s", error, delay)
-            self._mailbox.put(None)  # the old counter would be answered at once; the next sync brings a new one
+            self._wait_target.put(None)  # the old counter would be answered at once; the next sync brings a new one
             self._sync_wanted = True
             self._alarm.ring()
         self.parts.link.close_waiting()

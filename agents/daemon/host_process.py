@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -17,10 +18,11 @@ from agents.daemon.agent import Agent
 from agents.daemon.docker_engine.fitness import check_engine
 from agents.daemon.docker_engine.host_claim import HostTaken, claim_engine, watch_claim
 from agents.daemon.lib.config import AgentConfig, FolderUnusable
-from agents.daemon.lib.state_folder import folder_lock, recorded_location
+from agents.daemon.lib.state_folder import folder_lock, read_or_record_location
 
 logger = logging.getLogger(__name__)
 
+_OPEN_FILES: Final = 8_192  # two for each stream, beside those of SSH and of the agent itself; 1,024 is usual
 _NOT_WRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
 
 
@@ -53,6 +55,7 @@ def run_host(state: Path, config: AgentConfig, *, once: bool) -> None:
         LinkError: With `once`, the control plane refused or could not be reached.
     """
     again = threading.Event()
+    _allow_open_files()
     with _held(state, config) as hold:
         agent = _build(state, config)
         logger.info("host %s (%s), runtime %s, market %s", config.name, config.host_id, config.runtime, config.url)
@@ -69,6 +72,11 @@ def run_host(state: Path, config: AgentConfig, *, once: bool) -> None:
         logger.info("starting anew")
         program, words = own_command()
         os.execv(program, words)  # noqa: S606 (its own command line)
+
+
+def _allow_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(_OPEN_FILES, hard)), hard))
 
 
 def stop_on_signals(stop: Callable[[], None]) -> None:
@@ -101,7 +109,7 @@ def _held(state: Path, config: AgentConfig) -> Iterator[_HostLock]:
     hold = _HostLock()
     with folder_lock(state):
         with _writing(state):
-            place = recorded_location(state)
+            place = read_or_record_location(state)
         if config.runtime == "docker":
             check_engine()
             if place is None:

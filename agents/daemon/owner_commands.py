@@ -1,4 +1,4 @@
-"""Commands for the machine's owner: doctor, self-test, upgrade and uninstall."""
+"""Commands for the machine's owner: doctor, self-test, leftovers, upgrade and uninstall."""
 
 import argparse
 import re
@@ -10,6 +10,7 @@ from typing import Any
 from agents.daemon.doctor.findings import as_json, as_text, exit_code
 from agents.daemon.doctor.machine import examine
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.installation.leftovers import NotRemoved, list_leftovers, remove_leftovers
 from agents.daemon.installation.releases import NotInstalled, NotManaged, Releases, Versions, own_prefix
 from agents.daemon.installation.service import start_service, stop_service
 from agents.daemon.installation.uninstall import StillInUse, is_removed, uninstall
@@ -19,7 +20,7 @@ from agents.daemon.lib.state_folder import folder_lock
 from agents.daemon.local_self_test import as_line, own_checks
 from agents.protocol.release import BadRelease
 
-OWNER_COMMAND_ERRORS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack, UpgradeInProgress)
+OWNER_COMMAND_ERRORS = (StillInUse, NotRemoved, BadRelease, NotInstalled, NotManaged, RolledBack, UpgradeInProgress)
 
 
 def add_owner_commands(commands: Any) -> None:
@@ -29,6 +30,8 @@ def add_owner_commands(commands: Any) -> None:
     doctor.add_argument("--ports", type=port_range, default=None, metavar="FIRST-LAST", help="for instances")
     doctor.add_argument("--json", action="store_true", help="for programs")
     _add_command(commands, "self-test", "make the checks of the self-test here and show them", _self_test)
+    kept = _add_command(commands, "leftovers", "list what instances in quarantine have left here", _leftovers)
+    kept.add_argument("--remove", type=instance_id, default=None, metavar="INSTANCE", help="delete what this one has left")
     newer = _add_command(
         commands, "upgrade", "install the market's newest agent, and go back when it does not work", _upgrade
     )
@@ -73,6 +76,18 @@ def release_key(text: str) -> str:
     return text
 
 
+def instance_id(text: str) -> str:
+    """Parse an instance's id, with or without its prefix.
+
+    Raises:
+        ArgumentTypeError: The text is none.
+    """
+    number = text.removeprefix("inst_").replace("-", "")
+    if not re.fullmatch("[0-9a-f]{32}", number):
+        raise argparse.ArgumentTypeError(f"{text!r} is no instance's id: 32 hex digits, as `leftovers` lists them")
+    return number
+
+
 def _add_command(commands: Any, name: str, said: str, run: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=said)
     parser.set_defaults(run=run)
@@ -97,6 +112,37 @@ def _self_test(options: argparse.Namespace) -> int:
         print(as_line(check), flush=True)
         failed |= check.passed is False
     return int(failed)
+
+
+def _leftovers(options: argparse.Namespace) -> int:
+    state, config = options.state_dir, load_config(options.state_dir)
+    if options.remove:
+        return _remove_leftovers(state, config, options.remove)
+    found = list_leftovers(state, config)
+    for leftover in found:
+        print("\n".join([leftover.instance, *(f"  {thing}" for thing in leftover.things or ("nothing any more",))]))
+    print("To delete one: berth-agent leftovers --remove INSTANCE" if found else "No instance is in quarantine.")
+    return 0
+
+
+def _remove_leftovers(state: Path, config: AgentConfig, instance: str) -> int:
+    """Delete them once the owner has typed the id; the service, if there is one, is stopped only meanwhile."""
+    found = next((leftover for leftover in list_leftovers(state, config) if leftover.instance == instance), None)
+    if found is None:
+        raise NotRemoved(f"{instance} is not in quarantine. `berth-agent leftovers` lists what is.")
+    if found.things:
+        print("\n".join(["This may be the only copy of a renter's data:", *(f"  {thing}" for thing in found.things)]))
+        print("Type the instance's id to delete all of it for good:", flush=True)
+        if sys.stdin.readline().strip().removeprefix("inst_").replace("-", "") != instance:
+            raise NotRemoved("That was not its id: nothing was deleted.")
+    stop_service(state)
+    try:
+        with folder_lock(state):
+            remove_leftovers(state, config, instance)
+    finally:
+        start_service(state)
+    print(f"deleted all that {instance} had left here")
+    return 0
 
 
 def _upgrade(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from agents.daemon.control_plane.speed_test import signed_connection
 from agents.daemon.disks.grow import Growth, simulated_growth
 from agents.daemon.disks.limited_runtime import LimitedRuntime
 from agents.daemon.disks.loop_disks import Disks, LoopDisks, SimulatedDisks
-from agents.daemon.disks.operation_runner import Operations, Operator
+from agents.daemon.disks.operation_runner import Cleanup, Operations, Operator
 from agents.daemon.disks.operations import DiskOrders, simulated_orders
 from agents.daemon.disks.system_disks import SystemDisks
 from agents.daemon.disks.volume_store import LoopVolumes, SimulatedVolumes, Volumes
@@ -29,12 +29,16 @@ from agents.daemon.gpu.nvml import GpuProbe, NvmlProbe, SimulatedProbe
 from agents.daemon.gpu.wipe import GpuWiper
 from agents.daemon.lib.config import AgentConfig, load_or_make_key
 from agents.daemon.lib.journal import Journal
+from agents.daemon.operations import run_command
+from agents.daemon.operations.command_records import CommandRecords
 from agents.daemon.operations.object_sync import sync_operators
 from agents.daemon.operations.read_log import log_operators
+from agents.daemon.operations.run_command import CommandRunner
 from agents.daemon.operations.save_image import ImageOperations
 from agents.daemon.reconciler.access_folder import AccessFolders
 from agents.daemon.reconciler.actions import ActionExecutor, Checkpoint, Limits, no_checkpoint
 from agents.daemon.reconciler.image_prefetch import ImagePrefetcher
+from agents.daemon.reconciler.launch_watch import LaunchWatch
 from agents.daemon.self_test.checks import CheckDependencies, host_checks
 from agents.daemon.self_test.runner import Checks, SelfTester
 from agents.daemon.self_test.simulated_checks import simulated_checks
@@ -46,7 +50,7 @@ from agents.daemon.telemetry.sampler import Telemetry
 from agents.daemon.transfer.cleanup import TransferCleanup, chain_cleanups, delete_incomplete_files
 from agents.daemon.transfer.instance_transfer import transfer_operators
 from agents.daemon.transfer.root_export import roots_of
-from agents.daemon.transfer.transfer_session import OpenPair
+from agents.daemon.transfer.transfer_session import OpenPeer
 from agents.daemon.transfer.volume_transfer import VolumeTransfer, simulated_volume_transfers
 
 # A host behind NAT uses ports of the relay.
@@ -87,35 +91,35 @@ def build_volumes(state: Path, config: AgentConfig) -> Volumes:
     return LoopVolumes(state, sparse=config.sparse_disks)
 
 
-def _engine_operators(
-    disks: Disks, volumes: Volumes, config: AgentConfig, checkpoint: Checkpoint, open_pair: OpenPair
+def _disk_operators(
+    disks: Disks, volumes: Volumes, config: AgentConfig, checkpoint: Checkpoint, open_peer: OpenPeer
 ) -> Mapping[str, Operator]:
     if isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes):
         growth = Growth(disks, sparse=config.sparse_disks, checkpoint=checkpoint, volumes=volumes.volumes)
         orders = DiskOrders(disks, volumes, sparse=config.sparse_disks, checkpoint=checkpoint)
         travel = VolumeTransfer(
-            volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_pair=open_pair, checkpoint=checkpoint
+            volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_peer=open_peer, checkpoint=checkpoint
         )
         return {**orders.operators(), **growth.operators(), **travel.operators()}
     return {**simulated_orders(), **simulated_growth(), **simulated_volume_transfers()}
 
 
-def _host_operators(
+def _build_operators(
     runtime: Runtime,
     disks: Disks,
     volumes: Volumes,
     *,
     state: Path,
     config: AgentConfig,
-    open_pair: OpenPair,
+    open_peer: OpenPeer,
     checkpoint: Checkpoint,
 ) -> Mapping[str, Operator]:
     transfers = transfer_operators(
-        runtime, disks, state=state, open_pair=open_pair, listen_at=config.listen_at, checkpoint=checkpoint
+        runtime, disks, state=state, open_peer=open_peer, listen_at=config.listen_at, checkpoint=checkpoint
     )
     images = ImageOperations(runtime, checkpoint=checkpoint).operators()
-    disk_work = _engine_operators(disks, volumes, config, checkpoint, open_pair)
-    return {**disk_work, **log_operators(runtime), **transfers, **images}
+    disk_work = _disk_operators(disks, volumes, config, checkpoint, open_peer)
+    return {**disk_work, **transfers, **images}
 
 
 def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = no_checkpoint) -> Agent:
@@ -123,14 +127,16 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = no_ch
     disks, volumes = build_disks(state, config), build_volumes(state, config)
     journal = Journal(state / "journal", durable=config.runtime != "simulated")
     if isinstance(runtime, LimitedRuntime):
-        runtime.begin(journal)
+        runtime.recover(journal)
     delete_incomplete_files(state)
-    bridge, doorway = _build_access(state, config, runtime)
-    streams, access = StreamServer(doorway), AccessFolders(state / "access")
+    bridge, exec_interface = _build_access(state, config, runtime)
+    launches = LaunchWatch(state, exec_interface, runtime.exec_interface() if isinstance(runtime, DockerRuntime) else None)
+    streams, access = StreamServer(exec_interface), AccessFolders(state / "access")
     syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
-    operators = _host_operators(
-        runtime, disks, volumes, state=state, config=config, open_pair=streams.open_pair, checkpoint=checkpoint
+    operators = _build_operators(
+        runtime, disks, volumes, state=state, config=config, open_peer=streams.open_peer, checkpoint=checkpoint
     )
+    logs, commands = log_operators(runtime, launches.scripts.log), _build_commands(state, runtime, access, checkpoint)
     link = ConfirmingLink(url=config.url, host_id=config.host_id, key=load_or_make_key(state), state=state)
     steps = ActionExecutor(
         runtime=runtime,
@@ -151,19 +157,39 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = no_ch
             journal=journal,
             access=access,
             steps=steps,
-            telemetry=Telemetry(runtime, disks, probe, streams_into=lambda i: streams.sessions(i) + bridge.sessions(i)),
+            telemetry=Telemetry(runtime, disks, probe, streams_into=partial(_sessions, streams, bridge, commands)),
             gather=partial(host_facts.gather, config, runtime, probe, state),
             self_tester=SelfTester(_checks(state, config, runtime, probe, link), inline=runtime.instant),
-            operations=Operations(
-                {**operators, **syncs},
-                inline=runtime.instant,
-                tidy=tidy and chain_cleanups(tidy, TransferCleanup(state, roots_of(runtime).forget).tidy),
-            ),
+            operations=_build_operations(runtime, {**operators, **syncs, **logs}, tidy, state=state, commands=commands),
+            launches=launches,
             prefetch=ImagePrefetcher(runtime, steps.images, enabled=config.prefetch_images and not config.local_images),
             volumes=volumes,
             streams=streams,
             bridge=bridge,
         )
+    )
+
+
+def _sessions(streams: StreamServer, bridge: SshGateway, commands: CommandRunner, instance: str) -> int:
+    return streams.sessions(instance) + bridge.sessions(instance) + commands.sessions(instance)
+
+
+def _build_commands(state: Path, runtime: Runtime, access: AccessFolders, checkpoint: Checkpoint) -> CommandRunner:
+    exec_interface = runtime.exec_interface() if isinstance(runtime, DockerRuntime) else None
+    records = CommandRecords(state / "commands")
+    return CommandRunner(records, exec_interface, access.variables, checkpoint=checkpoint)
+
+
+def _build_operations(
+    runtime: Runtime, operators: Mapping[str, Operator], tidy: Cleanup | None, *, state: Path, commands: CommandRunner
+) -> Operations:
+    if tidy is not None:
+        tidy = chain_cleanups(tidy, TransferCleanup(state, roots_of(runtime).forget).tidy)
+    return Operations(
+        {**operators, run_command.KIND: commands},
+        inline=runtime.instant,
+        tidy=chain_cleanups(tidy, commands.tidy) if tidy else commands.tidy,
+        forget=commands.forget,
     )
 
 
@@ -182,9 +208,9 @@ def _build_access(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[S
     """Return the SSH server for images without one, and the exec interface for streams."""
     if not isinstance(runtime, DockerRuntime):
         return SimulatedSshGateway(), SimulatedExec()
-    doorway = runtime.doorway()
-    bridge = EmbeddedSshGateway(doorway, HostKeys(state / "host-keys"), None if config.behind_nat else config.listen)
-    return bridge, SshRoutedExec(doorway, bridge)
+    exec_interface = runtime.exec_interface()
+    bridge = EmbeddedSshGateway(exec_interface, HostKeys(state / "host-keys"), None if config.behind_nat else config.listen)
+    return bridge, SshRoutedExec(exec_interface, bridge)
 
 
 def _checks(state: Path, config: AgentConfig, runtime: Runtime, probe: GpuProbe, link: Link) -> Checks:

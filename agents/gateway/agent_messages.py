@@ -1,11 +1,12 @@
-"""Progress messages of agents, in the market's own words, by the codes of the protocol."""
+"""Messages of agents, in the market's own words, by the codes of the protocol."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from django.utils.translation import gettext_lazy as _
 
-from common.messages import HostSays, Message
+from common.messages.message import HostSays, Message
+from instances.core.failure_messages import PortTaken, VolumeMissing
 
 
 class CheckingReceived(Message, code="checking_received", text=_("Checking received data")):
@@ -107,31 +108,32 @@ class CutOff(Message, code="cut_off", text=_("Connection lost. Reconnecting… %
     why: HostSays
 
 
-SAID_BEFORE: Final[Mapping[str, type[Message]]] = {
-    "Checking everything that came.": CheckingReceived,
-    "Checking the copy.": CheckingCopy,
-    "Comparing the files on both sides.": ComparingFiles,
-    "Copying.": Copying,
-    "Copying the data disk.": CopyingDataDisk,
-    "Copying the disk.": CopyingDisk,
-    "Copying the snapshot.": CopyingSnapshot,
-    "Copying what has changed meanwhile.": CopyingChanges,
-    "Copying what was installed.": CopyingSystemDisk,
-    "Loading the program that copies.": LoadingCopyProgram,
-    "Looking at what is to be sent.": PreparingToSend,
-    "Making a fresh root file system.": MakingSystemDisk,
-    "Making it larger.": ExpandingDisk,
-    "Packing what was installed.": PackingSystemDisk,
-    "Receiving.": Receiving,
-    "Saving the root file system.": SavingSystemDisk,
-    "Sending.": Sending,
-    "Sending the image to the registry.": PushingImage,
-    "This host is simulated: nothing was copied.": SimulatedCopy,
-    "Unpacking what was installed.": UnpackingSystemDisk,
-    "Waiting for another image to arrive.": WaitingForPull,
-}
-"""Messages by the English sentences that agents of version 0.1.0 send without a code."""
-
-_FORMS: Final[tuple[type[Message], ...]] = (*SAID_BEFORE.values(), LoadingImage, CutOff)
+_FORMS: Final[tuple[type[Message], ...]] = (
+    CheckingReceived,
+    CheckingCopy,
+    ComparingFiles,
+    Copying,
+    CopyingDataDisk,
+    CopyingDisk,
+    CopyingSnapshot,
+    CopyingChanges,
+    CopyingSystemDisk,
+    LoadingCopyProgram,
+    PreparingToSend,
+    MakingSystemDisk,
+    ExpandingDisk,
+    PackingSystemDisk,
+    Receiving,
+    SavingSystemDisk,
+    Sending,
+    PushingImage,
+    SimulatedCopy,
+    UnpackingSystemDisk,
+    WaitingForPull,
+    LoadingImage,
+    CutOff,
+    PortTaken,
+    VolumeMissing,
+)
 SAYINGS: Final[Mapping[str, type[Message]]] = {form.code: form for form in _FORMS}
-"""Messages by the codes of `agents.protocol.sentences`."""
+"""Messages by the codes of `agents.protocol.progress_messages`."""

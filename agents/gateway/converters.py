@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from agents.gateway.errors import Malformed, NoCommonVersion
-from agents.gateway.host_words import stored_detail
 from agents.gateway.message_rules import BOUNDS, BOUNDS_AT_ENROLMENT
+from agents.gateway.stored_messages import stored_detail
 from agents.protocol.codec import MalformedMessage, decode_by_rules
+from agents.protocol.launch_messages import Launch, ReadinessCheck
 from agents.protocol.messages import (
     DesiredInstance,
     DiskUse,
@@ -26,10 +27,11 @@ from agents.protocol.messages import (
 from agents.protocol.telemetry_messages import GpuEvent
 from agents.protocol.version import VersionMismatch, negotiate
 from common.errors import FieldError
-from common.host_words import mark_host_text
+from common.messages.host_text import mark_host_text
 from instances.core.observations import ObservedRow
 from instances.core.selectors import DesiredRow
 from instances.epochs.services import HeldRow
+from instances.launch.orders import LaunchRow
 from instances.monitoring.alerts import GpuEventRow
 from marketplace.hosts.hosts import ReportedGpu, ReportedHost
 from marketplace.self_tests.requirements import CheckRow
@@ -115,6 +117,10 @@ def operation_rows(operations: Iterable[ObservedOperation]) -> list[OperationRow
     return [OperationRow(**_said(operation)) for operation in operations]
 
 
+def operation_ids(operations: Iterable[ObservedOperation]) -> frozenset[UUID]:
+    return frozenset(UUID(hex=operation.id) for operation in operations)
+
+
 def pull_rows(rows: Iterable[ObservedRow], foreign: Iterable[UUID]) -> list[PullRow]:
     """Return the image pulls of the host's own instances."""
     strangers = set(foreign)
@@ -136,10 +142,20 @@ def absent_ids(texts: Iterable[str]) -> list[UUID]:
 def desired_instances(rows: Iterable[DesiredRow]) -> list[DesiredInstance]:
     return [
         DesiredInstance(
-            **{**vars(row), "id": UUID(str(row.id)).hex, "mounts": [Mount(**vars(mount)) for mount in row.mounts]}
+            **{
+                **vars(row),
+                "id": UUID(str(row.id)).hex,
+                "mounts": [Mount(**vars(mount)) for mount in row.mounts],
+                "launch": None if row.launch is None else _launch(row.launch),
+            }
         )
         for row in rows
     ]
+
+
+def _launch(row: LaunchRow) -> Launch:
+    check: Any = None if row.readiness is None else ReadinessCheck(**vars(row.readiness))
+    return Launch(**{**vars(row), "readiness": check})
 
 
 def disk_use_rows(disks: Iterable[DiskUse]) -> list[DiskUseRow]:

@@ -27,6 +27,7 @@ from agents.gateway.rule_builders import (
 )
 from agents.protocol.codec import Rule, Rules
 from agents.protocol.codes import FAILURES, OPERATION_FAILURES, REASONS
+from agents.protocol.launch_messages import StartScript
 from agents.protocol.messages import (
     Check,
     DiskUse,
@@ -42,7 +43,7 @@ from agents.protocol.messages import (
     Report,
     SelfTestResult,
 )
-from agents.protocol.sentences import Said
+from agents.protocol.progress_messages import Said
 from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 UNKNOWN: Final = "unknown"
@@ -61,6 +62,7 @@ _DAY_S: Final = 86_400
 _WHOLE: Final = 2**53
 _TRACED_S: Final = 120
 _LARGEST_LOG: Final = 2 * 1024 * 1024
+_LARGEST_OUTPUT: Final = 400_000  # 256 KiB of a command's output, in base64
 
 ID: Final = matching(r"[0-9a-f]{32}")
 GPU_UUID: Final = matching(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}")
@@ -79,6 +81,10 @@ OUTCOMES: Final[dict[str, Rule]] = {
     "applied": code(("now", "at_next_start")),
     "checksum": matching(r"[0-9A-Za-z:+/=-]{1,128}"),
     "cut": code(("yes", "")),
+    **dict.fromkeys(("stdout_cut", "stderr_cut", "timed_out"), code(("yes", ""))),
+    **dict.fromkeys(("stdout", "stderr"), matching(f"[0-9A-Za-z+/=]{{0,{_LARGEST_OUTPUT}}}")),
+    "duration_ms": _DECIMAL,
+    "exit_code": matching(r"(-?[0-9]{1,9})?"),
     "digest": matching(r"(sha256:[0-9a-f]{64})?"),
     "lines": Rule(lambda value: value[:_LARGEST_LOG]),
     "reference": matching(REFERENCE),
@@ -130,6 +136,8 @@ BOUNDS: Final[Rules] = {
         "net_measured_at": _STAMP,
         "keeps_ssh_list": ANY,
         "root_limit": code(("", "disk", "none"), ""),
+        "launch_settings": ANY,
+        "publishes_udp": ANY,
         "behind_nat": ANY,
     },
     Check: {
@@ -210,7 +218,10 @@ BOUNDS: Final[Rules] = {
         "sample": ANY,
         "said": ANY,
         "layers": at_most(64),
+        "on_start": ANY,
+        "ready": ANY,
     },
+    StartScript: {"state": ANY, "exit_code": optional(whole(0, 255, None))},
     Holding: {
         "id": ID,
         "generation": whole(0, _WHOLE),

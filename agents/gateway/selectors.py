@@ -30,7 +30,9 @@ WHERE agent.host_id = %s
 _KEY = """
 SELECT agent.public_key, host.agent_revoked_at, host.last_seen_at, host.awaits_epoch,
        (SELECT coalesce(max(number), 0) FROM marketplace_epoch),
-       EXISTS (SELECT FROM marketplace_gpu gpu WHERE gpu.host_id = host.id AND gpu.quarantined)
+       EXISTS (SELECT FROM marketplace_gpu gpu WHERE gpu.host_id = host.id AND gpu.quarantined),
+       EXISTS (SELECT FROM marketplace_incident found WHERE found.kind = 'foreign_container' AND found.closed_at IS NULL
+               AND found.subject = 'host_' || replace(host.id::text, '-', ''))
 FROM agent_gateway_agentidentity agent
 JOIN marketplace_host host ON host.id = agent.host_id WHERE agent.host_id = %s
 """
@@ -41,7 +43,8 @@ class Sender:
     """Host that signed a message, and what the sync needs to know of it.
 
     `last_seen_at` is the time of its last report; `awaits_epoch` says that the host has to agree to the market's
-    epoch, and `has_quarantine` that it has GPUs in quarantine.
+    epoch, `has_quarantine` that it has GPUs in quarantine,
+    and `has_foreign` that an incident about unknown containers is open.
     """
 
     host_id: UUID
@@ -49,6 +52,7 @@ class Sender:
     awaits_epoch: bool
     market_epoch: int
     has_quarantine: bool
+    has_foreign: bool
 
 
 def authentic_sender(message: SignedMessage) -> Sender:

@@ -81,12 +81,12 @@ def sync(request: HttpRequest) -> HttpResponse:
 
 @agent_view
 def reach(request: HttpRequest) -> HttpResponse:
-    leave = issue_port_check_ticket(
+    ticket = issue_port_check_ticket(
         message=read_signed(request, at_most=0),
         received_at=clock.now(),
         wait_url=_wait_url(request),
     )
-    return HttpResponse(to_json(leave), content_type="application/json", headers={"Cache-Control": "no-store"})
+    return HttpResponse(to_json(ticket), content_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @agent_view

@@ -29,22 +29,29 @@ FAILURES = (
     "killed",  # someone on the host stopped or restarted the container through the engine
     "engine_restarted",  # the container engine stopped while the container ran
     "port_taken",  # another program on the host listens on one of its ports; `detail` names it
+    "paused",  # somebody on the host paused its container; reported with the phase `unknown`
+    "throttled",  # its CPU, memory or process limit on the host is below the one ordered; with the phase `unknown`
     "path_broken",  # it runs, but something on the host blocks connections to it; reported with the phase `unknown`
 )
 
 # Failure codes of an operation (ObservedOperation.failure_code), in addition to FAILURES.
 OPERATION_FAILURES = (
+    "agent_restarted",  # while the command ran: how it ended is not known, and it is not run again
     "bad_parcel",  # the other host sent something else than what was ordered
     "bucket_missing",
+    "command_lost",  # the connection to the command broke: how it ended is not known
+    "command_refused",  # the engine did not start the command
     "copy_damaged",
     "disk_missing",
     "drop_failed",  # the image could not be removed
     "folder_missing",
     "line_lost",  # the two hosts cannot reach each other
     "no_container",
+    "not_running",
     "operation_failed",
     "root_missing",
     "save_failed",
+    "simulated_host",
     "snapshot_damaged",
     "snapshot_missing",
     "still_running",
@@ -52,6 +59,7 @@ OPERATION_FAILURES = (
     "storage_login_refused",
     "storage_unreachable",
     "sync_failed",
+    "too_many_commands",
     "unknown_operation",
 )
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agents.protocol.sentences import Said
+from agents.protocol.launch_messages import Launch, ReadyState, StartScript
+from agents.protocol.progress_messages import Said
 from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 Run = Literal["running", "stopped", "gone"]
@@ -58,6 +59,8 @@ class HostFacts:
     net_measured_at: int | None = None
     keeps_ssh_list: bool | None = None  # whether `allow_from` is enforced here; None: an agent that does not report it
     root_limit: str = ""  # "disk": each root has a disk of fixed size; "none": no limit; "": not reported
+    launch_settings: bool = False  # the agent applies `DesiredInstance.launch`
+    publishes_udp: bool = False  # the agent applies `DesiredInstance.udp_ports`
     behind_nat: bool = False  # its ports cannot be reached from outside: renters come through the relay
 
 
@@ -117,7 +120,7 @@ class ObservedOperation:
     outcome: dict[str, str] = field(default_factory=dict)
     done_files: int = 0
     total_files: int = 0  # 0: not known, or not counted in files
-    said: Said | None = None  # `detail` as a code, where it is one of `agents.protocol.sentences`
+    said: Said | None = None  # `detail` as a code, where it is one of `agents.protocol.progress_messages`
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,9 @@ class ObservedInstance:
     failure_code: str = ""
     sample: InstanceSample | None = None
     layers: list[LayerProgress] = field(default_factory=list)  # during a pull; at most 64
-    said: Said | None = None  # `detail` as a code, where it is one of `agents.protocol.sentences`
+    said: Said | None = None  # `detail` as a code, where it is one of `agents.protocol.progress_messages`
+    on_start: StartScript | None = None  # None: there is none in this run
+    ready: ReadyState = ""  # by the readiness check; "": there is none, or it does not run
 
 
 @dataclass(frozen=True)
@@ -264,14 +269,15 @@ class DesiredInstance:
     has_ssh: bool = True  # else the image's own program runs, with a terminal, and the agent serves SSH
     system_disk_gb: int = 0  # limit for its root file system beyond the image; 0: no limit
     image_bytes: int = 0  # compressed size as the registry reports it; 0: not known
-    # Whether its root holds nothing of the renter's yet. Only then must SSH answer: later the renter may have turned it
-    # off.
+    # Whether its root holds nothing of the renter's yet. Only then must SSH answer: later the renter may turn it off.
     untouched: bool = True
     root_made: bool = False  # it has run on this root: a missing root is reported as lost, never made anew from `image`
     data_disk_made: bool = False  # the disk may hold the renter's data: a missing disk is reported as lost, never made anew
     # `username` and `password` for the image's registry, sent only until the instance runs; they must not be written to
     # labels, logs or the journal.
     registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
+    launch: Launch | None = None  # None: what the image says
+    udp_ports: list[int] = field(default_factory=list)  # container ports of `ports` to publish for UDP as well
 
 
 @dataclass(frozen=True)

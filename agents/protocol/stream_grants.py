@@ -18,6 +18,7 @@ PORT: Final = "port"  # a TCP connection to a port inside the instance
 EXEC: Final = "exec"  # a terminal inside the instance
 FILES: Final = "files"  # its files: list, read, write, move and remove
 READ: Final = "read"  # read one file or folder
+WRITE: Final = "write"  # write one file, or unpack an archive into one folder
 
 
 class BadGrant(Exception):
@@ -30,12 +31,12 @@ class Grant:
 
     id: str  # new for each grant
     instance: str  # uuid, 32 hex digits
-    kind: str  # PORT, EXEC, FILES or READ
+    kind: str  # PORT, EXEC, FILES, READ or WRITE
     expires_at: int
     port: int = 0
     once: bool = True
     session: str = ""  # id of a terminal session that survives a broken connection
-    path: str = ""  # for READ: an absolute path, its bytes percent-encoded as in a URL
+    path: str = ""  # for READ and WRITE: an absolute path, its bytes percent-encoded as in a URL
 
 
 def open_grant(key: str, text: str, *, now: float) -> Grant:

@@ -21,7 +21,7 @@ from agents.relay.ticket_checks import ENDED, ENDED_PREFIX, RevokedHosts, Ticket
 logger = logging.getLogger("berth.relay")
 
 KEY_PREFIX = "wake:"
-SLIP_PREFIX = "slip:"  # content of the change, published just before the counter
+PAYLOAD_PREFIX = "slip:"  # content of the change, published just before the counter
 # Long, so that a busy event loop does not mistake its own delay for a dead Redis. A killed Redis resets its connections
 # and is noticed at once; only a hanging one is noticed after this time.
 REDIS_TIMEOUT_S = 10.0
@@ -79,8 +79,8 @@ class ChangeNotifier:
     after it was added. When the subscription breaks, all waiting requests are answered.
     """
 
-    def __init__(self, redis_url: str, gate: TicketChecker | None = None) -> None:
-        self._gate = gate or TicketChecker("")
+    def __init__(self, redis_url: str, ticket_checker: TicketChecker | None = None) -> None:
+        self._ticket_checker = ticket_checker or TicketChecker("")
         self._redis = Redis.from_url(
             redis_url,
             protocol=2,
@@ -131,19 +131,19 @@ class ChangeNotifier:
         return self._reader is None or self._reader.done()
 
     async def wait(
-        self, topic: str, *, since: int, hold_s: float, follow: bool = False, wanted: NewsFilter | None = None
+        self, topic: str, *, since: int, hold_s: float, keep_news: bool = False, wanted: NewsFilter | None = None
     ) -> Change:
         """Return the topic's counter as soon as it differs from `since`; `since` itself after `hold_s`.
 
         The version is None if Redis is or becomes unreachable: whether something changed is then unknown, and the
-        caller should look. With `follow`, the contents of this topic's changes are kept from now on, as news for
+        caller should look. With `keep_news`, the contents of this topic's changes are kept from now on, as news for
         its next waiter. `wanted` then selects the news that end the wait; a change whose news are not known ends it
         too.
         """
         if self.closing:
             return Change(since)
-        if follow:
-            self._recent.follow(topic)
+        if keep_news:
+            self._recent.subscribe(topic)
         waiter = self._add(topic, LongPoll(since, asyncio.get_running_loop().create_future(), wanted))
         outcome: int | None = since
         if self.listening:
@@ -209,12 +209,12 @@ class ChangeNotifier:
             pause = min(pause * 2, BACKOFF_S[1])
 
     async def _subscribe(self, subscription: PubSub) -> None:
-        await subscription.psubscribe(f"{KEY_PREFIX}*", f"{SLIP_PREFIX}*", ENDED, f"{ENDED_PREFIX}*")
+        await subscription.psubscribe(f"{KEY_PREFIX}*", f"{PAYLOAD_PREFIX}*", ENDED, f"{ENDED_PREFIX}*")
         if await subscription.get_message(timeout=REDIS_TIMEOUT_S) is None:
             raise RedisError("Redis did not confirm the subscription.")
         # After subscribing, so that none is missed.
         ended: Any = await self._redis.zrange(ENDED, 0, -1, withscores=True)
-        self._gate.add_revocations({name.decode(): int(until) for name, until in ended})
+        self._ticket_checker.add_revocations({name.decode(): int(until) for name, until in ended})
         async for key in self._redis.scan_iter(f"{ENDED_PREFIX}*"):  # including those that were never received as a message
             words = await self._redis.get(key)
             self._end(key.decode(), words if isinstance(words, bytes) else b"")
@@ -239,11 +239,11 @@ class ChangeNotifier:
         if channel == ENDED:
             until, _, name = content.decode(errors="replace").partition(" ")
             if until.isdecimal():
-                self._gate.learn(name, int(until))
-        elif channel.startswith(SLIP_PREFIX):
+                self._ticket_checker.learn(name, int(until))
+        elif channel.startswith(PAYLOAD_PREFIX):
             version, _, slip = content.decode(errors="replace").partition(" ")
             if version.isdecimal():  # only a hint: a malformed one must not cost the others their wake-ups
-                self._deliver_slip(channel[len(SLIP_PREFIX) :], int(version), slip)
+                self._deliver_payload(channel[len(PAYLOAD_PREFIX) :], int(version), slip)
         elif channel.startswith(ENDED_PREFIX):
             self._end(channel, content)
         else:
@@ -251,21 +251,21 @@ class ChangeNotifier:
 
     def _end(self, channel: str, content: bytes) -> None:
         topic = channel[len(ENDED_PREFIX) :]
-        host = self.ended.note(topic, content.decode(errors="replace"))
+        host = self.ended.record(topic, content.decode(errors="replace"))
         if host:
             for waiter in self._waiters.get(topic, ()):
                 waiter.answer(waiter.since)
             self.cut(host)
 
-    def _deliver_slip(self, topic: str, version: int, slip: str) -> None:
+    def _deliver_payload(self, topic: str, version: int, slip: str) -> None:
         """Answer the waiters that lack only this change; the counter wakes the others for a whole sync."""
-        self._recent.note(topic, version, slip)
+        self._recent.record(topic, version, slip)
         for waiter in self._waiters.get(topic, ()):
             if waiter.since == version - 1:
                 self._notify(topic, waiter, version, slip)
 
     def _wake(self, topic: str, version: int) -> None:
-        self._recent.note(topic, version)
+        self._recent.record(topic, version)
         for waiter in self._waiters.get(topic, ()):
             self._notify(topic, waiter, version)
 
@@ -281,7 +281,7 @@ class ChangeNotifier:
         if not self.listening:
             return
         self.listening = False
-        self._gate.lose()
+        self._ticket_checker.lose()
         self._recent.forget()
         logger.warning("Redis is lost (%s): answering %d waiters", error, len(self))
         loop, spread_s = asyncio.get_running_loop(), max(1.0, self._number / BLIND_ANSWERS_PER_S / 2)

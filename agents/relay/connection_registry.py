@@ -76,8 +76,8 @@ class AgentLink:
         self.end = end
         self.expires_at = expires_at
 
-    async def tell(self, **words: object) -> None:
-        await self.end.give(json.dumps(words))
+    async def send_json(self, **words: object) -> None:
+        await self.end.send(json.dumps(words))
 
 
 class ConnectionRegistry:
@@ -141,7 +141,7 @@ class ConnectionRegistry:
         self._awaited[stream] = (host, arrival)
         try:
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                await link.tell(dial=stream, **what)
+                await link.send_json(dial=stream, **what)
                 end = await arrival
             self.track(host, end)
             return end
@@ -177,7 +177,7 @@ class ConnectionRegistry:
         return self._links[host]
 
 
-class PeerPairs:
+class PeerRendezvous:
     """Meeting point of two agents of a copy; each brings its side's ticket, in any order."""
 
     def __init__(self) -> None:
@@ -197,28 +197,28 @@ class PeerPairs:
         await self._replace(own)
         self._active[own] = end
         if other in self._waiting:
-            partner, told = self._waiting.pop(other)
+            partner, arrival = self._waiting.pop(other)
             if not partner.over.is_set():
-                told.set_result(end)
+                arrival.set_result(end)
                 return partner
-        told = asyncio.get_running_loop().create_future()
-        self._waiting[own] = (end, told)
+        arrival = asyncio.get_running_loop().create_future()
+        self._waiting[own] = (end, arrival)
         try:
-            await asyncio.wait_for(told, timeout_s)
+            await asyncio.wait_for(arrival, timeout_s)
         finally:
             if self._waiting.get(own, (None, None))[0] is end:
                 del self._waiting[own]
         return None
 
-    def leave(self, pair: str, side: str, end: WebSocketEnd) -> None:
+    def release(self, pair: str, side: str, end: WebSocketEnd) -> None:
         if self._active.get((pair, side)) is end:
             del self._active[(pair, side)]
 
     async def _replace(self, own: tuple[str, str]) -> None:
         before = self._active.pop(own, None)
-        _, told = self._waiting.pop(own, (None, None))
-        if told is not None and not told.done():
-            told.set_exception(ConnectionError("replaced by a newer connection"))
+        _, arrival = self._waiting.pop(own, (None, None))
+        if arrival is not None and not arrival.done():
+            arrival.set_exception(ConnectionError("replaced by a newer connection"))
         if before is not None:
             with suppress(ConnectionError):
                 await before.close(4409, "replaced by a newer connection")

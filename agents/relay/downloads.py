@@ -1,4 +1,4 @@
-"""Downloads of instances' files by HTTP; a client may resume with a range request.
+"""Downloads of instances' files by HTTP; a client may resume with a range request, and ask for the checksum.
 
 The ticket's grant allows reading one path. The relay neither stores nor interprets the file: it is sent as an
 attachment, whatever it is.
@@ -26,13 +26,19 @@ from agents.relay.stream_endpoints import WebSocketEnd
 from agents.relay.ticket_checks import TicketChecker
 
 _RANGE: Final = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
-_STATUS: Final = {"missing": 404, "not_file": 409, "not_kept": 409, "no_tar": 409, "forbidden": 403, "past_end": 416}
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_STATUS: Final = {
+    "missing": 404,
+    **dict.fromkeys(("not_file", "not_kept", "no_shell", "no_tar", "no_words"), 409),
+    "forbidden": 403,
+    "past_end": 416,
+}
 _PLAIN_NAME: Final = re.compile(r"[^0-9A-Za-z._ -]")
 _LAST_LETTERS: Final = 200
 _LONGEST_NAME: Final = 1_000
 _NO_NAME: Final = re.compile("[\x00\ud800-\udc7f\udd00-\udfff]")  # the remaining surrogates stand for non-UTF-8 bytes
 _LARGEST: Final = 2**53
-_NO_ANSWER: Final = "The host gave no proper answer."
+NO_ANSWER: Final = "The host gave no proper answer."
 # A renter's file is no page of the market: a browser must save it and must not guess its type.
 _SAFE: Final = {
     "Cache-Control": "private, no-store",
@@ -79,12 +85,14 @@ class FileHead:
 
 async def download(request: Request) -> Response:
     """Send the file or folder that the ticket names, or the requested range of it."""
-    ticket = _ticket(request)
+    ticket = ticket_of(request)
     if ticket is None:
         return _refusal(request, 401, "bad_ticket", "This link has expired.")
     end: WebSocketEnd | None = None
     try:
         end = await request.app.state.hub.open(ticket.host, {"grant": ticket.grant})
+        if request.query_params.get("sum") == "1" and request.method == "GET":
+            return await _checksum(request, end, ticket)
         return await _start_response(request, end, ticket)
     except DialError as error:
         return _refusal(request, 502, error.code, error.detail)
@@ -102,15 +110,15 @@ class StreamBody(Response):
     """Response whose body is a stream; a stream that breaks off breaks the body off too."""
 
     def __init__(
-        self, end: WebSocketEnd, gate: TicketChecker, bonds: Sequence[str], status: int, headers: dict[str, str]
+        self, end: WebSocketEnd, ticket_checker: TicketChecker, bonds: Sequence[str], status: int, headers: dict[str, str]
     ) -> None:
         super().__init__(None, status, headers)
-        self._end, self._gate, self._bonds = end, gate, bonds
+        self._end, self._ticket_checker, self._bonds = end, ticket_checker, bonds
         self.raw_headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        passing = self._gate.carry(self._bonds, self._pass_on(send))
+        passing = self._ticket_checker.run_until_revoked(self._bonds, self._pass_on(send))
         work = [asyncio.ensure_future(passing), asyncio.ensure_future(_until_gone(receive))]
         try:
             await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
@@ -121,7 +129,7 @@ class StreamBody(Response):
             await self._end.close()
 
     async def _pass_on(self, send: Send) -> None:
-        while (frame := await self._end.take()) is not None:
+        while (frame := await self._end.receive()) is not None:
             if isinstance(frame, bytes):
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
             elif "ok" in (words := parse_json_object(frame)):
@@ -131,19 +139,58 @@ class StreamBody(Response):
 
 
 async def _start_response(request: Request, end: WebSocketEnd, ticket: StreamTicket) -> Response:
-    carried = partial(StreamBody, end, request.app.state.gate, ticket.bonds)
+    carried = partial(StreamBody, end, request.app.state.ticket_checker, ticket.bonds)
     wanted = _RANGE.fullmatch(request.headers.get("range", ""))
     if request.method == "HEAD" or wanted:
         head = await _request_file(end, 0, 0)
-        await _to_the_end(end)
         if request.method == "HEAD":
-            await end.close()
+            await end.close()  # not read to the end, which of a folder is the whole archive
             return Response(None, 200, head.headers(0, None))
+        await _to_the_end(end)
         same = request.headers.get("if-range", head.tag) == head.tag
         if wanted and same and head.size is not None:
             return await _part(end, head, int(wanted.group(1)), wanted.group(2), carried=carried)
     head = await _request_file(end, 0, None)
     return carried(200, head.headers(0, None))
+
+
+async def _checksum(request: Request, end: WebSocketEnd, ticket: StreamTicket) -> Response:
+    """Answer with the file's SHA-256, which its host computes now; nobody waits for it once the client is gone."""
+    answers: list[dict[str, Any]] = []
+
+    async def ask() -> None:
+        await end.send(json.dumps({"do": "sum"}))
+        answers.append(await next_message(end))
+
+    checker: TicketChecker = request.app.state.ticket_checker
+    asking = asyncio.ensure_future(checker.run_until_revoked(ticket.bonds, ask()))
+    leaving = asyncio.ensure_future(_until_gone(request.receive))
+    try:
+        await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (asking, leaving):
+            task.cancel()
+        ended, _ = await asyncio.gather(asking, leaving, return_exceptions=True)
+    if isinstance(ended, Exception):
+        raise ended
+    await end.close()
+    if not answers:
+        return _refusal(request, 401, "revoked", "This link was revoked.")
+    return _sum_of(answers[0])
+
+
+def _sum_of(words: Mapping[str, Any]) -> Response:
+    """Return a checksum from an agent, which may be hostile.
+
+    Raises:
+        Refused: It refuses, or the checksum is malformed.
+    """
+    sha256 = words.get("sha256")
+    if words.get("ok") is not True:
+        raise refused(words)
+    if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
+        raise Refused("failed", NO_ANSWER)
+    return Response(json.dumps({"sha256": sha256}), 200, dict(_SAFE), media_type="application/json")
 
 
 async def _part(end: WebSocketEnd, head: FileHead, first: int, last: str, *, carried: Callable[..., Response]) -> Response:
@@ -165,10 +212,10 @@ async def _request_file(end: WebSocketEnd, offset: int, most: int | None) -> Fil
         Refused: The agent refuses, or its answer is malformed.
         ConnectionError: The agent is gone.
     """
-    await end.give(json.dumps({"do": "read", "offset": offset, **({} if most is None else {"most": most})}))
-    words = await _next_message(end)
+    await end.send(json.dumps({"do": "read", "offset": offset, **({} if most is None else {"most": most})}))
+    words = await next_message(end)
     if "kind" not in words:
-        raise Refused(checked_code(words.get("code", "failed")), quoted_detail(words.get("detail", "")) or _NO_ANSWER)
+        raise refused(words)
     return _head_of(words)
 
 
@@ -182,18 +229,24 @@ def _head_of(words: Mapping[str, Any]) -> FileHead:
     named = isinstance(name, str) and len(name) <= _LONGEST_NAME and not _NO_NAME.search(name)
     sized = type(size) is int and 0 <= size <= _LARGEST
     if not (named and sized and type(changed_at) is int and abs(changed_at) <= _LARGEST):
-        raise Refused("failed", _NO_ANSWER)
+        raise Refused("failed", NO_ANSWER)
     return FileHead(name, size if words["kind"] == "file" else None, changed_at)
 
 
 async def _to_the_end(end: WebSocketEnd) -> None:
-    while "ok" not in await _next_message(end):
+    while "ok" not in await next_message(end):
         continue
 
 
-async def _next_message(end: WebSocketEnd) -> dict[str, Any]:
+def refused(words: Mapping[str, Any]) -> Refused:
+    """Return the agent's refusal, with its code and detail as far as they can be shown."""
+    return Refused(checked_code(words.get("code", "failed")), quoted_detail(words.get("detail", "")) or NO_ANSWER)
+
+
+async def next_message(end: WebSocketEnd) -> dict[str, Any]:
+    """Return the agent's next JSON message; raise ConnectionError when it is gone."""
     while True:
-        frame = await end.take()
+        frame = await end.receive()
         if frame is None:
             raise ConnectionError("The host isn't connected right now.")
         if isinstance(frame, str):
@@ -205,10 +258,11 @@ async def _until_gone(receive: Receive) -> None:
         continue
 
 
-def _ticket(request: Request) -> StreamTicket | None:
+def ticket_of(request: Request) -> StreamTicket | None:
+    """Return the ticket of a request, None for a bad one."""
     try:
-        gate: TicketChecker = request.app.state.gate
-        return gate.read_stream(request.query_params.get("ticket", ""))
+        ticket_checker: TicketChecker = request.app.state.ticket_checker
+        return ticket_checker.read_stream(request.query_params.get("ticket", ""))
     except BadTicket:
         return None
 

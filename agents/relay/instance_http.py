@@ -63,7 +63,7 @@ class UpstreamConnection:
         await asyncio.wait({watch})
         return watch.cancelled()
 
-    async def say(self, event: h11.Event) -> None:
+    async def send(self, event: h11.Event) -> None:
         piece = self.machine.send(event)
         if piece:
             try:
@@ -71,7 +71,7 @@ class UpstreamConnection:
             except OSError as error:
                 raise BadUpstream from error
 
-    async def hear(self) -> h11.Event:
+    async def receive(self) -> h11.Event:
         while True:
             try:
                 event = self.machine.next_event()
@@ -93,25 +93,25 @@ class UpstreamPool:
         self._idle: defaultdict[str, list[UpstreamConnection]] = defaultdict(list)
         self._at_work: defaultdict[str, int] = defaultdict(int)
 
-    async def carry(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+    async def forward(self, ticket: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward one request and its response.
 
         Raises:
             DialError: Nothing could be forwarded; no response was started yet.
         """
-        if self._at_work[visit.grant] >= AT_ONCE:
+        if self._at_work[ticket.grant] >= AT_ONCE:
             raise BadUpstream("Too many requests at once.")
-        self._at_work[visit.grant] += 1
+        self._at_work[ticket.grant] += 1
         try:
             with suppress(_Gone):
-                await self._work(visit, scope, receive, send)
+                await self._work(ticket, scope, receive, send)
         finally:
-            self._at_work[visit.grant] -= 1
-            if not self._at_work[visit.grant]:
-                del self._at_work[visit.grant]
+            self._at_work[ticket.grant] -= 1
+            if not self._at_work[ticket.grant]:
+                del self._at_work[ticket.grant]
 
-    async def _work(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
-        upstream = await self._acquire(visit, again=scope["method"] in ("GET", "HEAD"))
+    async def _work(self, ticket: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+        upstream = await self._acquire(ticket, again=scope["method"] in ("GET", "HEAD"))
         try:
             try:
                 response = await _send_request(upstream, scope, receive)
@@ -119,35 +119,35 @@ class UpstreamPool:
                 if upstream.fresh or scope["method"] not in ("GET", "HEAD"):
                     raise
                 await upstream.channel.close()  # the program closed it while it was idle
-                upstream = UpstreamConnection(await self._hub.dial(host=visit.host, grant=visit.grant))
+                upstream = UpstreamConnection(await self._hub.dial(host=ticket.host, grant=ticket.grant))
                 response = await _send_request(upstream, scope, receive)
             whole = await _forward_response(upstream, response, receive, send)
         except BaseException:
             await _close(upstream)
             raise
-        await self._release(visit, upstream, whole)
+        await self._release(ticket, upstream, whole)
 
-    async def _acquire(self, visit: StreamTicket, *, again: bool) -> UpstreamConnection:
+    async def _acquire(self, ticket: StreamTicket, *, again: bool) -> UpstreamConnection:
         """Return an idle connection if the request may be repeated (`again`), else a new one."""
-        idle = self._idle.get(visit.grant, [])
+        idle = self._idle.get(ticket.grant, [])
         while again and idle:
             upstream = idle.pop()
             if await upstream.wake():
                 return upstream
             await _close(upstream)
-        return UpstreamConnection(await self._hub.dial(host=visit.host, grant=visit.grant))
+        return UpstreamConnection(await self._hub.dial(host=ticket.host, grant=ticket.grant))
 
-    async def _release(self, visit: StreamTicket, upstream: UpstreamConnection, whole: bool) -> None:
+    async def _release(self, ticket: StreamTicket, upstream: UpstreamConnection, whole: bool) -> None:
         machine = upstream.machine
         reusable = whole and machine.our_state is h11.DONE and machine.their_state is h11.DONE
-        if not reusable or len(self._idle[visit.grant]) >= IDLE_AT_MOST:
+        if not reusable or len(self._idle[ticket.grant]) >= IDLE_AT_MOST:
             await _close(upstream)
             return
         machine.start_next_cycle()
-        self._idle[visit.grant].append(upstream)
+        self._idle[ticket.grant].append(upstream)
         upstream.watch = asyncio.ensure_future(upstream.channel.read())
-        upstream.watch.add_done_callback(lambda _: self._expire(visit.grant, upstream))
-        asyncio.get_running_loop().call_later(IDLE_S, self._expire, visit.grant, upstream)
+        upstream.watch.add_done_callback(lambda _: self._expire(ticket.grant, upstream))
+        asyncio.get_running_loop().call_later(IDLE_S, self._expire, ticket.grant, upstream)
 
     def _expire(self, grant: str, upstream: UpstreamConnection) -> None:
         """Close a connection that idled too long or was closed by the program, unless it is in use again."""
@@ -180,19 +180,19 @@ async def _send_request(upstream: UpstreamConnection, scope: Scope, receive: Rec
     if b"content-length" not in names and has_body:
         headers.append((b"transfer-encoding", b"chunked"))
     try:
-        await upstream.say(h11.Request(method=scope["method"], target=target, headers=headers))
+        await upstream.send(h11.Request(method=scope["method"], target=target, headers=headers))
         with suppress(BadUpstream):  # the program may answer and close before it has read the whole body
             while has_body:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise _Gone
                 if message.get("body"):
-                    await upstream.say(h11.Data(data=message["body"]))
+                    await upstream.send(h11.Data(data=message["body"]))
                 has_body = message.get("more_body", False)
-            await upstream.say(h11.EndOfMessage())
+            await upstream.send(h11.EndOfMessage())
     except h11.LocalProtocolError as error:
         raise BadUpstream("This request can't be forwarded.") from error
-    while not isinstance(event := await upstream.hear(), h11.Response):
+    while not isinstance(event := await upstream.receive(), h11.Response):
         if not isinstance(event, h11.InformationalResponse):
             raise BadUpstream
     return event
@@ -208,7 +208,7 @@ async def _forward_response(upstream: UpstreamConnection, response: h11.Response
     gone = asyncio.ensure_future(_until_gone(receive))
     try:
         while True:
-            heard = asyncio.ensure_future(upstream.hear())
+            heard = asyncio.ensure_future(upstream.receive())
             await asyncio.wait({heard, gone}, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
                 heard.cancel()

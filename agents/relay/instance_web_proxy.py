@@ -46,9 +46,9 @@ _QUOTED: Final = "上面引号内是主机的原话。"
 class InstanceWebProxy:
     """ASGI application for all host names below the web host."""
 
-    def __init__(self, hub: ConnectionRegistry, gate: TicketChecker, *, secret: str) -> None:
+    def __init__(self, hub: ConnectionRegistry, ticket_checker: TicketChecker, *, secret: str) -> None:
         self._hub = hub
-        self._gate = gate
+        self._ticket_checker = ticket_checker
         self._secret = secret
         self._upstreams = UpstreamPool(hub)
 
@@ -60,40 +60,40 @@ class InstanceWebProxy:
             await self._open(label, scope, headers)(scope, receive, send)
         elif _is_foreign(scope, headers):
             await _Refusal(403, "This was asked by another site")(scope, receive, send)
-        elif (visit := self._read_visit(label, headers)) is None:
+        elif (ticket := self._read_ticket(label, headers)) is None:
             await _Refusal(401, "This visit is over")(scope, receive, send)
         else:
-            await self._forward(visit, scope, receive, send)
+            await self._forward(ticket, scope, receive, send)
 
-    async def _forward(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(self, ticket: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             if scope["type"] == "websocket":
-                work = forward_websocket(self._hub, visit, scope, receive, send)
+                work = forward_websocket(self._hub, ticket, scope, receive, send)
             else:
-                work = self._upstreams.carry(visit, scope, receive, send)
-            await self._gate.carry(visit.bonds, work)
+                work = self._upstreams.forward(ticket, scope, receive, send)
+            await self._ticket_checker.run_until_revoked(ticket.bonds, work)
         except DialError as error:
             await _Refusal(502, "The instance does not answer here", error.detail)(scope, receive, send)
 
     def _open(self, label: str, scope: Scope, headers: Headers) -> Response:
         """Answer a signed link: set the cookie and redirect to an address without the ticket."""
-        leave, _, page = scope["path"].removeprefix(OPEN_PATH).partition("/")
+        outer_ticket, _, page = scope["path"].removeprefix(OPEN_PATH).partition("/")
         now = time.time()
         try:
-            kind, named, inner = self._gate.read(leave).topic.split(":", 2)
-            visit = self._gate.read_stream(inner)
+            kind, named, inner = self._ticket_checker.read(outer_ticket).topic.split(":", 2)
+            ticket = self._ticket_checker.read_stream(inner)
         except (BadTicket, ValueError):
             return plain_page(401, "This link has expired")
         if (kind, named) != ("open", label) or scope["method"] not in _SAFE:
             return plain_page(401, "This link has expired")
-        cookie = sign_ticket(self._secret, topic=f"visit:{label}:{inner}", expires_at=visit.expires_at)
+        cookie = sign_ticket(self._secret, topic=f"visit:{label}:{inner}", expires_at=ticket.expires_at)
         query = scope["query_string"].decode("latin-1")
         response = RedirectResponse(f"/{page.lstrip('/')}{'?' if query else ''}{query}", 303)
         secure = _is_secure(headers)
         response.set_cookie(
             _cookie_name(headers),
             cookie,
-            max_age=int(visit.expires_at - now),
+            max_age=int(ticket.expires_at - now),
             httponly=True,
             secure=secure,
             samesite="lax",
@@ -101,14 +101,14 @@ class InstanceWebProxy:
         response.headers.update({"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"})
         return response
 
-    def _read_visit(self, label: str, headers: Headers) -> StreamTicket | None:
+    def _read_ticket(self, label: str, headers: Headers) -> StreamTicket | None:
         text = _cookie(headers, _cookie_name(headers))
         try:
-            kind, named, inner = self._gate.read(text).topic.split(":", 2)
-            visit = self._gate.read_stream(inner)
+            kind, named, inner = self._ticket_checker.read(text).topic.split(":", 2)
+            ticket = self._ticket_checker.read_stream(inner)
         except (BadTicket, ValueError):
             return None
-        return visit if (kind, named) == ("visit", label) else None
+        return ticket if (kind, named) == ("visit", label) else None
 
 
 class _Refusal:

@@ -30,12 +30,12 @@ class _ProgramSocket:
         self.channel = channel
         self.protocol = protocol
         self.early: list[Any] = []  # events that arrived together with the answer to the handshake
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._parts: list[bytes] = []
         self._is_text = False
 
     async def flush(self) -> None:
-        async with self._turn:
+        async with self._lock:
             for piece in self.protocol.data_to_send():
                 if piece:
                     await self.channel.write(piece)
@@ -70,26 +70,26 @@ class _ProgramSocket:
 
 
 async def forward_websocket(
-    hub: ConnectionRegistry, visit: StreamTicket, scope: Scope, receive: Receive, send: Send
+    hub: ConnectionRegistry, ticket: StreamTicket, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Join a browser's WebSocket with a program's.
 
     Raises:
         DialError: The program could not be reached; the browser has not been answered yet.
     """
-    channel = await hub.dial(host=visit.host, grant=visit.grant)
+    channel = await hub.dial(host=ticket.host, grant=ticket.grant)
     try:
         inside = await _open_program_socket(channel, scope)
         await receive()  # the message "websocket.connect"
         await send({"type": "websocket.accept", "subprotocol": inside.protocol.subprotocol})
-        ways = [
+        tasks = [
             asyncio.ensure_future(_to_program(inside, receive)),
             asyncio.ensure_future(_to_browser(inside, send)),
         ]
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         with suppress(OSError):
             await channel.close()

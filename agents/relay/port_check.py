@@ -107,7 +107,7 @@ ROUTES: Final = [Route(DIAL_PATH, dial_host)]
 
 def _target_of(request: Request) -> PortCheckTarget:
     try:
-        ticket = request.app.state.gate.read(request.query_params.get("ticket", ""))
+        ticket = request.app.state.ticket_checker.read(request.query_params.get("ticket", ""))
     except BadTicket as error:
         raise RelayError(401, "bad_ticket", f"The ticket is {error}.") from error
     reach = parse_target(ticket.topic)

@@ -13,13 +13,13 @@ class RecentChanges:
     def __init__(self) -> None:
         self._topics: OrderedDict[str, dict[int, str]] = OrderedDict()
 
-    def follow(self, topic: str) -> None:
+    def subscribe(self, topic: str) -> None:
         self._topics.setdefault(topic, {})
         self._topics.move_to_end(topic)
         if len(self._topics) > TOPICS:
             self._topics.popitem(last=False)
 
-    def note(self, topic: str, version: int, news: str = "") -> None:
+    def record(self, topic: str, version: int, news: str = "") -> None:
         """Record a change of a followed topic.
 
         Without news, either the change has none for waiters, or its news came before.

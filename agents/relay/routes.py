@@ -19,7 +19,7 @@ from agents.protocol.codec import parse_json_object
 from agents.protocol.tickets import BadTicket, Ticket
 from agents.relay.change_notifier import Change, ChangeNotifier, NewsFilter
 from agents.relay.config import RelayConfig
-from agents.relay.connection_registry import ConnectionRegistry, PeerPairs
+from agents.relay.connection_registry import ConnectionRegistry, PeerRendezvous
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
 from agents.relay.instance_web_proxy import InstanceWebProxy
 from agents.relay.port_check import ROUTES as REACH_ROUTES
@@ -28,6 +28,7 @@ from agents.relay.refusal import RelayError
 from agents.relay.streams import ROUTES as STREAM_ROUTES
 from agents.relay.tcp_listeners import TcpListeners
 from agents.relay.ticket_checks import TicketChecker
+from agents.relay.uploads import ROUTES as UPLOAD_ROUTES
 
 MAX_DIGITS = 19
 NEWS = "news:"  # permits waiting for `user:<hex>`, with the answer naming what has changed
@@ -36,14 +37,14 @@ NEVER_SEEN = -1  # differs from every counter, so that the first comparison ends
 
 
 def build_app(config: RelayConfig) -> Starlette:
-    gate, hub = TicketChecker(config.secret), ConnectionRegistry()
-    switchboard = ChangeNotifier(config.redis_url, gate)
-    doors = TcpListeners(hub, gate, listen=config.tcp_listen, ports=config.tcp_ports)
+    ticket_checker, hub = TicketChecker(config.secret), ConnectionRegistry()
+    switchboard = ChangeNotifier(config.redis_url, ticket_checker)
+    tcp_listeners = TcpListeners(hub, ticket_checker, listen=config.tcp_listen, ports=config.tcp_ports)
 
     cuts: set[asyncio.Task[None]] = set()
 
     def cut(host: str) -> None:
-        task = asyncio.create_task(_close_connections(hub, doors, host))
+        task = asyncio.create_task(_close_connections(hub, tcp_listeners, host))
         cuts.add(task)
         task.add_done_callback(cuts.discard)
 
@@ -52,17 +53,17 @@ def build_app(config: RelayConfig) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await switchboard.start()
-        sweep = asyncio.create_task(doors.sweep())
+        sweep = asyncio.create_task(tcp_listeners.sweep())
         yield
         sweep.cancel()
-        await doors.close()
+        await tcp_listeners.close()
         await switchboard.stop()
 
     cross_origin = Middleware(CORSMiddleware, allow_origins=config.origins, allow_methods=["GET"])
     app = Starlette(
         routes=[
             *(
-                [Host(f"{{site}}.{config.web_host}", InstanceWebProxy(hub, gate, secret=config.secret))]
+                [Host(f"{{site}}.{config.web_host}", InstanceWebProxy(hub, ticket_checker, secret=config.secret))]
                 if config.web_host
                 else []
             ),
@@ -73,19 +74,20 @@ def build_app(config: RelayConfig) -> Starlette:
             *REACH_ROUTES,
             *STREAM_ROUTES,
             *DOWNLOAD_ROUTES,
+            *UPLOAD_ROUTES,
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: render_problem},
     )
-    app.state.config, app.state.switchboard, app.state.gate = config, switchboard, gate
-    app.state.hub, app.state.doors, app.state.pairs = hub, doors, PeerPairs()
+    app.state.config, app.state.switchboard, app.state.ticket_checker = config, switchboard, ticket_checker
+    app.state.hub, app.state.tcp_listeners, app.state.peer_rendezvous = hub, tcp_listeners, PeerRendezvous()
     app.state.dialler = PortChecker(private=config.reach_private)
     return app
 
 
-async def _close_connections(hub: ConnectionRegistry, doors: TcpListeners, host: str) -> None:
+async def _close_connections(hub: ConnectionRegistry, tcp_listeners: TcpListeners, host: str) -> None:
     """Close all connections and ports of a host whose agent was revoked."""
-    await doors.settle(host, [])
+    await tcp_listeners.settle(host, [])
     await hub.cut(host)
 
 
@@ -104,19 +106,21 @@ async def wait_for_user_change(request: Request) -> Response:
     ticket = _ticket(request, "user:", NEWS)
     hears_news, wanted = ticket.topic.startswith(NEWS), _wanted(request)
     if wanted is not None and not hears_news:
-        raise RelayError(403, "no_news", "This address tells nothing of instances: its token may not read them.")
-    change, answer = await _wait(request, ticket, follow=hears_news, wanted=wanted)
+        raise RelayError(403, "no_news", "This address doesn't report on instances: its token can't read them.")
+    change, answer = await _wait(request, ticket, keep_news=hears_news, wanted=wanted)
     if change.news is not None and hears_news:
         answer["changes"] = [parse_json_object(news) for news in change.news if (wanted or parse_json_object)(news)]
     return JSONResponse(answer, headers=NEVER_STORED)
 
 
-async def _wait(request: Request, ticket: Ticket, **news: Any) -> tuple[Change, dict[str, Any]]:
+async def _wait(
+    request: Request, ticket: Ticket, *, keep_news: bool = False, wanted: NewsFilter | None = None
+) -> tuple[Change, dict[str, Any]]:
     """Wait for a change; a client whose ticket was revoked meanwhile gets a refusal instead."""
     config, switchboard = _parts(request)
     since = _since(request)
     hold_s = random.uniform(*config.hold_s)  # noqa: S311 no secret: it spreads load
-    change = await switchboard.wait(_topic(ticket), since=since, hold_s=hold_s, **news)
+    change = await switchboard.wait(_topic(ticket), since=since, hold_s=hold_s, keep_news=keep_news, wanted=wanted)
     _check(request, ticket)
     return change, {"version": since if change.version is None else change.version}
 
@@ -138,7 +142,7 @@ async def show_health(request: Request) -> Response:
     """Return 200 while the program runs; without Redis the relay still answers, only later."""
     switchboard = _parts(request)[1]
     state = request.app.state
-    counts = {"waiters": len(switchboard), "links": len(state.hub), "tunnels": len(state.doors)}
+    counts = {"waiters": len(switchboard), "links": len(state.hub), "tunnels": len(state.tcp_listeners)}
     return JSONResponse({"status": "ok", "redis": switchboard.listening, **counts})
 
 
@@ -151,7 +155,7 @@ def render_problem(request: Request, error: Exception) -> Response:
 
 async def _events(request: Request, ticket: Ticket, since: int) -> AsyncIterator[str]:
     config, switchboard = _parts(request)
-    gate: TicketChecker = request.app.state.gate
+    ticket_checker: TicketChecker = request.app.state.ticket_checker
     yield f"retry: {config.retry_ms}\n\n"
     while not switchboard.closing:
         left_s = ticket.expires_at - time.time()
@@ -161,7 +165,7 @@ async def _events(request: Request, ticket: Ticket, since: int) -> AsyncIterator
         change = await switchboard.wait(ticket.topic, since=since, hold_s=min(config.keep_alive_s, left_s))
         version = change.version
         try:
-            gate.check(ticket.bonds)
+            ticket_checker.check(ticket.bonds)
         except BadTicket:
             yield "event: expired\ndata:\n\n"
             return
@@ -184,9 +188,9 @@ def _ticket(request: Request, *kinds: str) -> Ticket:
         RelayError: The ticket is bad, revoked or of another kind, or the topic has too many waiters.
     """
     config, switchboard = _parts(request)
-    gate: TicketChecker = request.app.state.gate
+    ticket_checker: TicketChecker = request.app.state.ticket_checker
     try:
-        ticket = gate.read(request.query_params.get("ticket", ""))
+        ticket = ticket_checker.read(request.query_params.get("ticket", ""))
     except BadTicket as error:
         raise _bad_ticket(error) from error
     if switchboard.ended.voids(ticket):
@@ -199,9 +203,9 @@ def _ticket(request: Request, *kinds: str) -> Ticket:
 
 
 def _check(request: Request, ticket: Ticket) -> None:
-    gate: TicketChecker = request.app.state.gate
+    ticket_checker: TicketChecker = request.app.state.ticket_checker
     try:
-        gate.check(ticket.bonds)
+        ticket_checker.check(ticket.bonds)
     except BadTicket as error:
         raise _bad_ticket(error) from error
 
@@ -229,5 +233,5 @@ def _topic(ticket: Ticket) -> str:
 def _since(request: Request) -> int:
     text = request.query_params.get("since", "")
     if not (text.isascii() and text.isdigit() and len(text) < MAX_DIGITS):
-        raise RelayError(400, "invalid_since", "since must be the version that was told last, a whole number.")
+        raise RelayError(400, "invalid_since", "since must be the last version you received, a whole number.")
     return int(text)

@@ -16,11 +16,11 @@ Frame = bytes | str  # data of the stream, or a control message as JSON
 
 
 class StreamEnd(Protocol):
-    """One end of a stream: `take` returns None once it is closed, `give` waits while the peer is slow."""
+    """One end of a stream: `receive` returns None once it is closed, `send` waits while the peer is slow."""
 
-    async def take(self) -> Frame | None: ...
+    async def receive(self) -> Frame | None: ...
 
-    async def give(self, frame: Frame) -> None: ...
+    async def send(self, frame: Frame) -> None: ...
 
     async def close(self, code: int = 1000, reason: str = "") -> None: ...
 
@@ -32,14 +32,14 @@ class WebSocketEnd:
         self._socket = socket
         self.over = asyncio.Event()
 
-    async def take(self) -> Frame | None:
+    async def receive(self) -> Frame | None:
         message = await self._socket.receive()
         if message["type"] != "websocket.receive":
             return None
         piece: Frame | None = message.get("bytes")
         return message.get("text", "") if piece is None else piece
 
-    async def give(self, frame: Frame) -> None:
+    async def send(self, frame: Frame) -> None:
         try:
             if isinstance(frame, str):
                 await self._socket.send_text(frame)
@@ -67,19 +67,19 @@ class TcpEnd:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._ended = asyncio.Event()
-        self._told_end = False
+        self._end_returned = False
 
-    async def take(self) -> Frame | None:
-        if self._told_end:
+    async def receive(self) -> Frame | None:
+        if self._end_returned:
             await self._ended.wait()
             return None
         piece = await self._reader.read(PIECE)
         if piece:
             return piece
-        self._told_end = True
+        self._end_returned = True
         return EOF_TEXT
 
-    async def give(self, frame: Frame) -> None:
+    async def send(self, frame: Frame) -> None:
         if isinstance(frame, bytes):
             self._writer.write(frame)
             await self._writer.drain()
@@ -101,7 +101,7 @@ class Channel:
     async def read(self) -> bytes:
         """Return the next bytes; empty once the other side has sent all."""
         while not self._over:
-            frame = await self._end.take()
+            frame = await self._end.receive()
             if frame is None or (isinstance(frame, str) and parse_json_object(frame).get("eof")):
                 self._over = True
             elif isinstance(frame, bytes) and frame:
@@ -109,10 +109,10 @@ class Channel:
         return b""
 
     async def write(self, piece: bytes) -> None:
-        await self._end.give(piece)
+        await self._end.send(piece)
 
     async def write_eof(self) -> None:
-        await self._end.give(EOF_TEXT)
+        await self._end.send(EOF_TEXT)
 
     async def close(self) -> None:
         await self._end.close()
@@ -120,20 +120,20 @@ class Channel:
 
 async def join(one: StreamEnd, other: StreamEnd) -> None:
     """Copy data both ways until either end closes; then close both."""
-    ways = [asyncio.create_task(_copy(one, other)), asyncio.create_task(_copy(other, one))]
+    tasks = [asyncio.create_task(_copy(one, other)), asyncio.create_task(_copy(other, one))]
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for end in (one, other):
             await end.close()
 
 
 async def _copy(source: StreamEnd, target: StreamEnd) -> None:
     try:
-        while (frame := await source.take()) is not None:
-            await target.give(frame)
+        while (frame := await source.receive()) is not None:
+            await target.send(frame)
     except OSError:
         return

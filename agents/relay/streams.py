@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket
 from agents.protocol.codec import parse_json_object
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket
 from agents.relay.config import RelayConfig
-from agents.relay.connection_registry import AgentLink, ConnectionRegistry, DialError, NotLinked, PeerPairs
+from agents.relay.connection_registry import AgentLink, ConnectionRegistry, DialError, NotLinked, PeerRendezvous
 from agents.relay.stream_endpoints import WebSocketEnd, join
 from agents.relay.tcp_listeners import TcpListeners
 from agents.relay.ticket_checks import TicketChecker
@@ -30,7 +30,7 @@ async def hold_link(socket: WebSocket) -> None:
 
     It ends when the ticket expires, and at once when the agent's key is revoked.
     """
-    hub, doors = _hub(socket), _tcp_listeners(socket)
+    hub, tcp_listeners = _hub(socket), _tcp_listeners(socket)
     ticket = await _admitted(socket, "link:")
     if ticket is None:
         return
@@ -44,7 +44,7 @@ async def hold_link(socket: WebSocket) -> None:
             if "ticket" in words:
                 _renew(socket, link, str(words["ticket"]))
             if isinstance(words.get("tunnels"), list):
-                await doors.settle(link.host, words["tunnels"])
+                await tcp_listeners.settle(link.host, words["tunnels"])
             if "refused" in words:
                 hub.refuse(link.host, str(words["refused"]), str(words.get("code", "")), str(words.get("detail", "")))
     finally:
@@ -74,7 +74,7 @@ async def open_stream(socket: WebSocket) -> None:
     try:
         inside = await _hub(socket).open(ticket.host, what)
         goodbye = partial(client.close, BAD_TICKET, "revoked")
-        await _ticket_checker(socket).carry(ticket.bonds, join(client, inside), on_cut=goodbye)
+        await _ticket_checker(socket).run_until_revoked(ticket.bonds, join(client, inside), on_cut=goodbye)
     except DialError as error:
         await client.close(AWAY if isinstance(error, NotLinked) else REFUSED, error.code)
     finally:
@@ -83,7 +83,7 @@ async def open_stream(socket: WebSocket) -> None:
             await inside.close()
 
 
-async def join_pair(socket: WebSocket) -> None:
+async def connect_peers(socket: WebSocket) -> None:
     """Serve one of two agents that copy to each other.
 
     The second to come carries the data of both; the first only waits for the end.
@@ -92,18 +92,18 @@ async def join_pair(socket: WebSocket) -> None:
     ticket = await _admitted(socket, f"pair:{pair}:")
     if ticket is None:
         return
-    side, pairs = ticket.topic.rpartition(":")[2], _pairs(socket)
+    side, peer_rendezvous = ticket.topic.rpartition(":")[2], _peer_rendezvous(socket)
     await socket.accept()
     end = WebSocketEnd(socket)
     _hub(socket).track(ticket.topic.split(":")[2], end)
     try:
-        partner = await pairs.meet(pair, side, end, PAIR_WAIT_S)
+        partner = await peer_rendezvous.meet(pair, side, end, PAIR_WAIT_S)
         if partner is None:
             await end.over.wait()
             return
         with suppress(ConnectionError):
-            await partner.give(JOINED)
-            await end.give(JOINED)
+            await partner.send(JOINED)
+            await end.send(JOINED)
             await join(end, partner)
         await partner.close()
     except TimeoutError:
@@ -111,7 +111,7 @@ async def join_pair(socket: WebSocket) -> None:
     except ConnectionError:
         return
     finally:
-        pairs.leave(pair, side, end)
+        peer_rendezvous.release(pair, side, end)
         await end.close()
 
 
@@ -119,7 +119,7 @@ ROUTES: Final = [
     WebSocketRoute("/relay/v1/link", hold_link),
     WebSocketRoute("/relay/v1/link/{stream}", accept_dial),
     WebSocketRoute("/relay/v1/streams", open_stream),
-    WebSocketRoute("/relay/v1/pairs/{pair}", join_pair),
+    WebSocketRoute("/relay/v1/pairs/{pair}", connect_peers),
 ]
 
 
@@ -127,7 +127,7 @@ async def _next_message(end: WebSocketEnd, link: AgentLink) -> str | None:
     """Return the agent's next message; None if it is gone, silent for too long, or its ticket has expired."""
     patience = min(LINK_QUIET_S, link.expires_at - time.time())
     try:
-        frame = await asyncio.wait_for(end.take(), max(0.0, patience))
+        frame = await asyncio.wait_for(end.receive(), max(0.0, patience))
     except TimeoutError:
         return None
     return frame if isinstance(frame, str) else None
@@ -176,8 +176,8 @@ def _config(socket: WebSocket) -> RelayConfig:
 
 
 def _ticket_checker(socket: WebSocket) -> TicketChecker:
-    gate: TicketChecker = socket.app.state.gate
-    return gate
+    ticket_checker: TicketChecker = socket.app.state.ticket_checker
+    return ticket_checker
 
 
 def _hub(socket: WebSocket) -> ConnectionRegistry:
@@ -186,10 +186,10 @@ def _hub(socket: WebSocket) -> ConnectionRegistry:
 
 
 def _tcp_listeners(socket: WebSocket) -> TcpListeners:
-    doors: TcpListeners = socket.app.state.doors
-    return doors
+    tcp_listeners: TcpListeners = socket.app.state.tcp_listeners
+    return tcp_listeners
 
 
-def _pairs(socket: WebSocket) -> PeerPairs:
-    pairs: PeerPairs = socket.app.state.pairs
-    return pairs
+def _peer_rendezvous(socket: WebSocket) -> PeerRendezvous:
+    peer_rendezvous: PeerRendezvous = socket.app.state.peer_rendezvous
+    return peer_rendezvous

@@ -48,7 +48,7 @@ class TcpListener:
 
     claim: ListenerClaim
     server: asyncio.Server
-    guests: set[asyncio.Task[None]] = field(default_factory=set)
+    connections: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class _NotAllowed(Exception):
@@ -58,17 +58,17 @@ class _NotAllowed(Exception):
 class TcpListeners:
     """Opens the relay ports that connected agents hold tickets for, within the relay's own range."""
 
-    def __init__(self, hub: ConnectionRegistry, gate: TicketChecker, *, listen: str, ports: range) -> None:
+    def __init__(self, hub: ConnectionRegistry, ticket_checker: TicketChecker, *, listen: str, ports: range) -> None:
         self._hub = hub
-        self._gate = gate
+        self._ticket_checker = ticket_checker
         self._listen = listen
         self._ports = ports
-        self._doors: dict[int, TcpListener] = {}
+        self._listeners: dict[int, TcpListener] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
 
     def __len__(self) -> int:
-        return len(self._doors)
+        return len(self._listeners)
 
     async def settle(self, host: str, wanted: Iterable[Any]) -> None:
         """Make these the host's ports, and no others; connections of a port that stays are left alone."""
@@ -82,7 +82,9 @@ class TcpListeners:
         if wrong:
             logger.warning("host %s asks for %d ports without leave, the first: %s", host, len(wrong), wrong[0])
         async with self._lock:
-            for port in [port for port, door in self._doors.items() if door.claim.host == host and port not in claims]:
+            for port in [
+                port for port, listener in self._listeners.items() if listener.claim.host == host and port not in claims
+            ]:
                 self._close_port(port)
             for claim in claims.values():
                 await self._open_port(claim)
@@ -92,12 +94,12 @@ class TcpListeners:
         while True:
             await asyncio.sleep(SWEEP_S)
             async with self._lock:
-                for port in [port for port, door in self._doors.items() if door.claim.expires_at <= time.time()]:
+                for port in [port for port, listener in self._listeners.items() if listener.claim.expires_at <= time.time()]:
                     self._close_port(port)
 
     async def close(self) -> None:
         async with self._lock:
-            for port in list(self._doors):
+            for port in list(self._listeners):
                 self._close_port(port)
         await asyncio.gather(*self._leaving, return_exceptions=True)
 
@@ -109,7 +111,7 @@ class TcpListeners:
         """
         try:
             port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))
-            ticket = self._gate.read(str(row["ticket"]))
+            ticket = self._ticket_checker.read(str(row["ticket"]))
         except (BadTicket, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise _NotAllowed(f"{type(error).__name__} {error}") from error
         if port not in self._ports or ticket.topic != f"tunnel:{port}:{host}":
@@ -119,12 +121,12 @@ class TcpListeners:
         return ListenerClaim(port, host, ticket.expires_at, allow)
 
     async def _open_port(self, claim: ListenerClaim) -> None:
-        door = self._doors.get(claim.port)
-        if door is not None and door.claim.host == claim.host:
-            door.claim = claim
+        listener = self._listeners.get(claim.port)
+        if listener is not None and listener.claim.host == claim.host:
+            listener.claim = claim
             return
-        if door is not None:
-            if claim.expires_at <= door.claim.expires_at:
+        if listener is not None:
+            if claim.expires_at <= listener.claim.expires_at:
                 return  # an older claim to a port that has a new owner
             self._close_port(claim.port)
         try:
@@ -135,29 +137,29 @@ class TcpListeners:
         except OSError as error:
             logger.warning("port %d cannot be opened: %s", claim.port, error)
             return
-        self._doors[claim.port] = TcpListener(claim, server)
+        self._listeners[claim.port] = TcpListener(claim, server)
 
     def _close_port(self, port: int) -> None:
         """Close a port and cancel its connections, without waiting for them.
 
         A client that does not read would otherwise delay the ports of all hosts.
         """
-        door = self._doors.pop(port)
-        door.server.close()
-        for guest in door.guests:
-            guest.cancel()
-            self._leaving.add(guest)
-            guest.add_done_callback(self._leaving.discard)
+        listener = self._listeners.pop(port)
+        listener.server.close()
+        for connection in listener.connections:
+            connection.cancel()
+            self._leaving.add(connection)
+            connection.add_done_callback(self._leaving.discard)
 
     def _admit(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        door = self._doors.get(port)
+        listener = self._listeners.get(port)
         peer = (writer.get_extra_info("peername") or ("",))[0]
-        if door is None or len(door.guests) >= AT_ONCE or not door.claim.admits(peer):
+        if listener is None or len(listener.connections) >= AT_ONCE or not listener.claim.admits(peer):
             writer.close()
             return
-        guest = asyncio.create_task(self._serve(door.claim, TcpEnd(reader, writer)))
-        door.guests.add(guest)
-        guest.add_done_callback(door.guests.discard)
+        connection = asyncio.create_task(self._serve(listener.claim, TcpEnd(reader, writer)))
+        listener.connections.add(connection)
+        connection.add_done_callback(listener.connections.discard)
 
     async def _serve(self, claim: ListenerClaim, client: TcpEnd) -> None:
         inside: WebSocketEnd | None = None

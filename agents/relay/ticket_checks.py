@@ -60,7 +60,7 @@ class TicketChecker:
             if time.monotonic() > self._good_until:
                 raise BadTicket("not to be proven at the moment")
 
-    async def carry(
+    async def run_until_revoked(
         self, bonds: Iterable[str], work: Coroutine[Any, Any, None], *, on_cut: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         """Run `work` until it ends or one of these credentials is revoked; then call `on_cut` and cancel it."""
@@ -111,7 +111,7 @@ class RevokedHosts:
     def __init__(self) -> None:
         self._at: dict[str, tuple[int, bool]] = {}
 
-    def note(self, topic: str, words: str) -> str:
+    def record(self, topic: str, words: str) -> str:
         """Record a revocation and return the host whose connections must be closed now.
 
         It is "" for a malformed message, and for a host that goes on under a new key.

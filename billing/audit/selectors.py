@@ -32,8 +32,8 @@ def all_findings(within: timedelta | None = None) -> list[Finding]:
 
     `within` is the time limit described at `ledger_findings`.
     """
-    beside = [finding for name in settings.LEDGER_CHECKS_BESIDE for finding in import_string(name)()]
-    return [*ledger_findings(within), *currency_findings(), *anchor_findings(), *beside]
+    further = [finding for name in settings.LEDGER_CHECKS_BESIDE for finding in import_string(name)()]
+    return [*ledger_findings(within), *currency_findings(), *anchor_findings(), *further]
 
 
 def ledger_findings(within: timedelta | None = None) -> list[Finding]:
@@ -51,7 +51,7 @@ def _findings(latest: datetime, within: timedelta | None) -> Iterator[Finding]:
     for check in (*CHECKS, *PAPER_CHECKS, *PAYOUT_CHECKS, *RECORD_CHECKS, *SHAPE_CHECKS, *SEAL_CHECKS):
         found = planned_rows(check.query, latest=latest) if deadline is None else _found(check, latest, deadline)
         for subject, detail in found:
-            yield Finding(check.code, check.says, subject, detail)
+            yield Finding(check.code, check.rule, subject, detail)
 
 
 def _found(check: Check, latest: datetime, deadline: float) -> list[tuple[Any, ...]]:

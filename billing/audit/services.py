@@ -33,7 +33,7 @@ def audit_ledger(*, asked_by: str, mailed: bool = False) -> tuple[LedgerAudit, l
     last = next(iter(latest_seals(1)), None)
     findings = all_findings(AUDIT_WITHIN if mailed else None)
     kept = [
-        {"code": one.code, "subject": one.subject, "detail": one.detail, "says": one.says}
+        {"code": one.code, "subject": one.subject, "detail": one.detail, "says": one.rule}
         for one in findings[:KEPT_FINDINGS]
     ]
     before = LedgerAudit.objects.order_by("-started_at").values_list("started_at", flat=True).first()

@@ -169,21 +169,23 @@ class BudgetHeadrooms:
     of_wallet: dict[UUID, list[BudgetHeadroom]] = field(default_factory=dict)
 
     def covering(self, wallet_id: UUID, source_id: UUID) -> list[BudgetHeadroom]:
-        rooms = self.of_wallet.get(wallet_id, [])
-        return [room for room in rooms if room.sources is None or source_id in room.sources]
+        headrooms = self.of_wallet.get(wallet_id, [])
+        return [headroom for headroom in headrooms if headroom.sources is None or source_id in headroom.sources]
 
     def most_hours(self, wallet_id: UUID, source_id: UUID, wanted: int, missing: Callable[[int], int]) -> int:
         """Return the most hours, up to `wanted`, that every budget allows.
 
         `missing` returns the micro-units that still have to be held for a number of hours.
         """
-        rooms = self.covering(wallet_id, source_id)
-        fits = (hours for hours in range(wanted, 0, -1) if all(room.allows(max(0, missing(hours))) for room in rooms))
-        return next(fits, 0) if rooms else wanted
+        headrooms = self.covering(wallet_id, source_id)
+        fits = (
+            hours for hours in range(wanted, 0, -1) if all(headroom.allows(max(0, missing(hours))) for headroom in headrooms)
+        )
+        return next(fits, 0) if headrooms else wanted
 
-    def take(self, wallet_id: UUID, source_id: UUID, micros: int) -> None:
-        for room in self.covering(wallet_id, source_id):
-            room.bound_micros += micros
+    def bind(self, wallet_id: UUID, source_id: UUID, micros: int) -> None:
+        for headroom in self.covering(wallet_id, source_id):
+            headroom.bound_micros += micros
 
 
 def all_budgets() -> list[Budget]:
@@ -250,14 +252,14 @@ def over_budget(*, source_kind: str, now: datetime, source_id: UUID | None = Non
     The result maps each source to the first budget that is exhausted.
     """
     ended = rows(_ENDED, kind=source_kind, now=now, source=source_id)
-    rooms = (
+    headrooms = (
         budget_headrooms_of([wallet_id for _source, wallet_id, _cost in ended], now=now, lock=lock)
         if ended
         else BudgetHeadrooms()
     )
     found: dict[UUID, Budget] = {}
     for source, wallet_id, cost in ended:
-        full = [room.budget for room in rooms.covering(wallet_id, source) if not room.allows(int(cost))]
+        full = [headroom.budget for headroom in headrooms.covering(wallet_id, source) if not headroom.allows(int(cost))]
         if full:
             found[source] = full[0]
     return found
@@ -268,10 +270,10 @@ def highest_notices_of(*, person_id: UUID, now: datetime) -> list[Notice]:
 
     Counts notices for the present month, and those for budgets without a month.
     """
-    told = Notice.objects.filter(person_id=person_id, kind=Notice.Kind.BUDGET, facts__period__in=["", period_key(now)])
-    known = set(Budget.objects.filter(pk__in=told.values("subject_id")).values_list("pk", flat=True))
+    notices = Notice.objects.filter(person_id=person_id, kind=Notice.Kind.BUDGET, facts__period__in=["", period_key(now)])
+    known = set(Budget.objects.filter(pk__in=notices.values("subject_id")).values_list("pk", flat=True))
     highest: dict[UUID | None, Notice] = {}
-    for notice in told.order_by("at"):
+    for notice in notices.order_by("at"):
         if notice.subject_id in known:
             highest[notice.subject_id] = notice
     return list(highest.values())

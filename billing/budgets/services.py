@@ -109,10 +109,10 @@ def check_budgets(*, wallet_id: UUID, source_kind: str, source_id: UUID, needed_
     """
     if source_kind not in ASKED:
         return
-    rooms = budget_headrooms_of([wallet_id], now=clock.now(), lock=True)
-    for room in rooms.covering(wallet_id, source_id):
-        if not room.allows(needed_micros):
-            raise _exceeded(room.budget, room.bound_micros, needed_micros)
+    headrooms = budget_headrooms_of([wallet_id], now=clock.now(), lock=True)
+    for headroom in headrooms.covering(wallet_id, source_id):
+        if not headroom.allows(needed_micros):
+            raise _exceeded(headroom.budget, headroom.bound_micros, needed_micros)
 
 
 def check_order(*, owner_id: UUID, source_id: UUID, needed_micros: int) -> None:
@@ -157,8 +157,8 @@ def notify_limit_reached(*, budget: Budget, people: Iterable[UUID], now: datetim
 def _notify(view: BudgetView, mark: int, people: set[UUID], now: datetime) -> bool:
     budget = view.budget
     period = period_key(now) if budget.period == Budget.Period.MONTH else ""
-    told = budget.told_percent if budget.told_period == period else 0
-    if mark <= told:
+    notified = budget.told_percent if budget.told_period == period else 0
+    if mark <= notified:
         return False
     with use_case():
         same = Budget.objects.filter(pk=budget.pk, told_period=budget.told_period, told_percent=budget.told_percent)

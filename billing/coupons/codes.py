@@ -25,7 +25,7 @@ from billing.ledger.order_log import record_order
 from billing.ledger.postings import lock_wallets
 from billing.ledger.wallets import open_wallet
 from billing.models import Coupon, CouponCode, Order, Wallet
-from billing.staff_credit.selectors import given_alone
+from billing.staff_credit.selectors import granted_alone
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import wrong_field
@@ -119,7 +119,7 @@ def _check_promise(kind: str, amount_micros: int | None, percent_bps: int | None
 
 def _is_for_one(code: CouponCode) -> bool:
     worth = code.worth_micros
-    return worth is not None and given_alone(code.created_by) + worth <= GRANT_ALONE_MICROS
+    return worth is not None and granted_alone(code.created_by) + worth <= GRANT_ALONE_MICROS
 
 
 def redeem_code(*, owner_id: UUID, code: str) -> Coupon:

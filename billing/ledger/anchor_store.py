@@ -91,7 +91,7 @@ def _request(
     try:
         answer = send(place, method, name, query=query or (), body=body, headers=headers)
     except OutboundFault as fault:
-        raise AnchorStoreFailed(f"{place.host} cannot be asked: {fault.detail}") from fault
+        raise AnchorStoreFailed(f"{place.host} can't be reached: {fault.detail}") from fault
     if answer.status not in fine:
         raise AnchorStoreFailed(f"{place.host} answers {method} with status {answer.status}")
     return answer

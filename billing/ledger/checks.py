@@ -11,7 +11,7 @@ class Check:
     """One invariant; its `query` may use %(latest)s and must return no row."""
 
     code: str
-    says: str
+    rule: str
     query: str
 
 

@@ -94,7 +94,7 @@ class _Lots:
         if lot.micros > 0:
             self.lots.append(lot)
 
-    def take(self, micros: int, of: UUID | None = None) -> list[_Lot]:
+    def withdraw(self, micros: int, of: UUID | None = None) -> list[_Lot]:
         """Remove and return the first lots; with `of`, only those of this payment or debtor."""
         taken, kept = [], deque[_Lot]()
         for lot in self.lots:
@@ -107,11 +107,11 @@ class _Lots:
         self.lots = kept
         return taken
 
-    def leave(self, flow: Flow) -> list[_Lot]:
+    def withdraw_outflow(self, flow: Flow) -> list[_Lot]:
         """Remove what leaves the market and return the part that was not its own."""
-        own = 0 if flow.of is None else sum(lot.micros for lot in self.take(flow.micros, flow.of))
+        own = 0 if flow.of is None else sum(lot.micros for lot in self.withdraw(flow.micros, flow.of))
         lying = sum(lot.micros for lot in self.lots)
-        return self.take(min(flow.micros - own, max(0, lying - flow.stays)))
+        return self.withdraw(min(flow.micros - own, max(0, lying - flow.stays)))
 
     def by_debtor(self) -> dict[UUID, int]:
         found: dict[UUID, int] = defaultdict(int)
@@ -169,12 +169,12 @@ class _Tracer:
 
     def _move(self, flow: Flow) -> None:
         if flow.target is None:
-            for lot in self.places[flow.source].leave(flow):
+            for lot in self.places[flow.source].withdraw_outflow(flow):
                 if flow.of is not None:
                     self.paid_back[flow.of][lot.debtor] += lot.micros
             return
         left, arriving = flow.arrives, []
-        for lot in self.places[flow.source].take(flow.micros):
+        for lot in self.places[flow.source].withdraw(flow.micros):
             arriving.append(replace(lot, micros=min(left, lot.micros)))
             left -= arriving[-1].micros
         self._put(flow.target, flow.number, arriving)

@@ -63,6 +63,16 @@ def return_unused(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: s
     return_unused_draws(source_kind=TERM_SOURCE, source_id=term_id)
 
 
+def pass_on_credit(*, renter_id: UUID, term_id: UUID, amount_micros: int, key: str, memo: str) -> None:
+    """Pass what a prepaid term that is over was credited on from escrow to its renter.
+
+    `key` is the credit's. The caller has locked both wallets, and then returns to coupons what they had paid of it.
+    """
+    renter, escrow = _pair(renter_id)
+    movements = [(escrow, Entry.Kind.PREPAID, -amount_micros), (renter, Entry.Kind.PREPAID, amount_micros)]
+    _post(f"term:{term_id.hex}:returned:{key}", term_id, memo, movements)
+
+
 def charge_early_end(
     *, renter_id: UUID, host_owner_id: UUID, term_id: UUID, amount_micros: int, prepaid: bool, memo: str
 ) -> None:

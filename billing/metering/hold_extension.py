@@ -150,8 +150,8 @@ def _extend_batch(wallet_ids: Sequence[UUID], soon: datetime, now: datetime) -> 
             meters = [_renewable(row) for row in cursor.fetchall()]
             cursor.execute(_WITH_COUPONS, {"wallets": list(wallet_ids)})
             owners = dict(cursor.fetchall())
-            rooms = budget_headrooms_of(wallet_ids, now=now, lock=True)
-            renewals = list(_renewals(meters, spendable, owners, rooms, soon=soon, now=now))
+            headrooms = budget_headrooms_of(wallet_ids, now=now, lock=True)
+            renewals = list(_renewals(meters, spendable, owners, headrooms, soon=soon, now=now))
             if renewals:
                 cursor.execute(_RENEW, _columns(renewals))
     return len(renewals)
@@ -167,7 +167,7 @@ def _renewals(
     meters: Sequence[_Renewable],
     spendable: dict[UUID, int],
     owners: dict[UUID, UUID],
-    rooms: BudgetHeadrooms,
+    headrooms: BudgetHeadrooms,
     *,
     soon: datetime,
     now: datetime,
@@ -177,7 +177,7 @@ def _renewals(
     A meter that is too expensive, or that a hard budget refuses, does not block those after it.
     """
     for meter in meters:
-        wanted = _within_budgets(meter, rooms, (soon - meter.funded_until) // _HOUR + 1, now)
+        wanted = _within_budgets(meter, headrooms, (soon - meter.funded_until) // _HOUR + 1, now)
         owner_id = owners.get(meter.wallet_id)
         given = coupon_micros(owner_id, meter.scope) if owner_id else 0
         hours = _affordable(meter, wanted, spendable[meter.wallet_id] + given, now)
@@ -187,11 +187,11 @@ def _renewals(
             if owner_id and given:  # all that is drawn is held: coupon money is never in a wallet as cash
                 spendable[meter.wallet_id] += _drawn(meter, owner_id, amount)
             spendable[meter.wallet_id] -= amount
-            rooms.take(meter.wallet_id, meter.source_id, amount)
+            headrooms.bind(meter.wallet_id, meter.source_id, amount)
             yield _Renewal(meter, until, amount)
 
 
-def _within_budgets(meter: _Renewable, rooms: BudgetHeadrooms, wanted: int, now: datetime) -> int:
+def _within_budgets(meter: _Renewable, headrooms: BudgetHeadrooms, wanted: int, now: datetime) -> int:
     """Return the hours that hard budgets allow.
 
     Kept data and agreed terms go on in any case: a budget counts them and stops the rest.
@@ -202,7 +202,7 @@ def _within_budgets(meter: _Renewable, rooms: BudgetHeadrooms, wanted: int, now:
     def missing(hours: int) -> int:
         return meter.missing_micros(meter.funded_until + hours * _HOUR, now)
 
-    return rooms.most_hours(meter.wallet_id, meter.source_id, wanted, missing)
+    return headrooms.most_hours(meter.wallet_id, meter.source_id, wanted, missing)
 
 
 def _affordable(meter: _Renewable, wanted: int, spendable: int, now: datetime) -> int:

@@ -1,23 +1,27 @@
 """Credits for host faults: reverses the charge of the last seconds of a run that its host ended."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
 from uuid import UUID
 
 from django.db.models import F, Max, Q, Sum
 
-from billing.constants import CREDITED_PER_DAY, CREDITED_SPAN
+from billing.constants import CREDITED_PER_DAY, CREDITED_SPAN, TERM_SOURCE
 from billing.coupons.redemption import return_unused_draws
 from billing.errors import StillMetered
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.ledger.wallets import open_wallet
+from billing.metering.escrow import pass_on_credit
 from billing.metering.usage import post_usage
 from billing.models import Entry, Hold, Meter, Posting, Wallet
 from billing.pricing.rates import charge, split_charge, stretches
 from common import clock
 
 SourceKey = tuple[str, UUID]  # kind and id of what is charged
+_NONE: Final[Mapping[UUID, UUID]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,13 @@ def credit_run(
     until: datetime,
     reason: str,
     actor: str,
-    settled: Collection[SourceKey] = (),
+    ended_terms: Mapping[UUID, UUID] = _NONE,
 ) -> int:
     """Credit what the last CREDITED_SPAN of a run from `since` to `until` was charged; return the micro-units.
 
-    Each of `sources` is credited with exactly what it was charged within that span; those that are `settled` as well
-    count towards it and get nothing. CREDITED_PER_DAY bounds what a host and a renter can agree to report; `key` is
+    Each of `sources` is credited with exactly what it was charged within that span. The credit goes to who paid, which for
+    a prepaid term is the market's escrow; `ended_terms` maps those of them that are over, and so are not settled again,
+    to their renters, who get it at once. CREDITED_PER_DAY bounds what a host and a renter can agree to report; `key` is
     <kind>:<id>:<run>, and all keys with the same <kind>:<id> share that bound. Runs inside the caller's transaction, after
     the meters were closed. What the run owes is charged first. Repeating the same key changes nothing.
 
@@ -85,7 +90,7 @@ def credit_run(
     platform_id = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
     meters = Meter.objects.filter(_of(sources), opened_at__lt=until, proven_until__gt=since)
     wallets = {wallet for pair in meters.values_list("payer_id", "payee_id") for wallet in pair}
-    lock_wallets([*wallets, platform_id])
+    lock_wallets([*wallets, *(open_wallet(owner_id=renter_id).pk for renter_id in ended_terms.values()), platform_id])
     if Posting.objects.filter(idempotency_key=_key(key, 0)).exists():
         return 0
     since = max(since, _credited_until(sources, since, until))
@@ -95,23 +100,35 @@ def credit_run(
     post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
     newest_first = list(meters.order_by("-opened_at"))
     left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(sources, key))
-    found = [piece for piece in _last(newest_first, since, until, left) if piece.charge_micros > 0]
-    pieces = [piece for piece in found if piece.source not in settled]
+    pieces = [piece for piece in _last(newest_first, since, until, left) if piece.charge_micros > 0]
     for number, piece in enumerate(pieces):
-        post(
-            key=_key(key, number),
-            kind=Posting.Kind.CREDIT,
-            source_kind=piece.source[0],
-            source_id=piece.source[1],
-            memo=f"{piece.meter.label}: {reason}"[:200],
-            actor=actor,
-            movements=piece.movements(platform_id),
-            at=clock.now(),
-            period=(piece.begin, piece.end),
-            rate_micros_per_hour=piece.rate_micros,
-        )
+        _post_credit(piece, _key(key, number), reason, actor)
+        if piece.source[0] == TERM_SOURCE and piece.source[1] in ended_terms:
+            pass_on_credit(
+                renter_id=ended_terms[piece.source[1]],
+                term_id=piece.source[1],
+                amount_micros=piece.charge_micros,
+                key=_key(key, number),
+                memo=f"{piece.meter.label}: {reason}",
+            )
     _return_draws({piece.source for piece in pieces})
     return sum(piece.charge_micros for piece in pieces)
+
+
+def _post_credit(piece: _Piece, key: str, reason: str, actor: str) -> None:
+    platform_id = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
+    post(
+        key=key,
+        kind=Posting.Kind.CREDIT,
+        source_kind=piece.source[0],
+        source_id=piece.source[1],
+        memo=f"{piece.meter.label}: {reason}"[:200],
+        actor=actor,
+        movements=piece.movements(platform_id),
+        at=clock.now(),
+        period=(piece.begin, piece.end),
+        rate_micros_per_hour=piece.rate_micros,
+    )
 
 
 def _return_draws(sources: Collection[SourceKey]) -> None:

@@ -93,7 +93,7 @@ def settle_meters(*, now: datetime) -> int:
         waiting.put(payers)
     with ThreadPoolExecutor(SETTLE_LANES - 1) as threads:
         others = [threads.submit(_settle_apart, waiting, now) for _ in range(SETTLE_LANES - 1)]
-        return _settle_waiting(waiting, now) + sum(lane.result() for lane in others)
+        return _settle_waiting(waiting, now) + sum(batch.result() for batch in others)
 
 
 def _settle_apart(waiting: SimpleQueue[Any], now: datetime) -> int:

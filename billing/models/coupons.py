@@ -163,7 +163,7 @@ class Coupon(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"coupon {self.id}"
+        return str(self.id)
 
 
 class CouponDraw(models.Model):

@@ -124,7 +124,7 @@ class Posting(AppendOnly):
     class Kind(models.TextChoices):
         USAGE = "usage", _("usage")
         GRANT = "grant", _("credit granted")
-        CREDIT = "credit", _("given back")  # credit for a part of a run whose host failed
+        CREDIT = "credit", _("refund")  # credit for a part of a run whose host failed
         TOP_UP = "top_up", _("top-up")
         REFUND = "refund", _("refund")  # cash back to the card
         DISPUTE = "dispute", _("dispute")
@@ -192,7 +192,7 @@ class Entry(AppendOnly):
         HOST_SHARE = "host_share", _("host's share")
         PLATFORM_FEE = "platform_fee", _("platform fee")
         CREDIT = "credit", _("credit")
-        REFUND = "refund", _("given back")
+        REFUND = "refund", _("refund")
         FUNDING = "funding", _("funding")
         TOP_UP = "top_up", _("top-up")
         CARD_REFUND = "card_refund", _("refund to the card")
@@ -268,4 +268,4 @@ class Grant(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"grant {self.key}"
+        return self.key

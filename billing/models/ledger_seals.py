@@ -27,7 +27,7 @@ class Record(AppendOnly):
         indexes: ClassVar = [models.Index(fields=["subject", "subject_id", "-id"], name="record_of_subject")]
 
     def __str__(self) -> str:
-        return f"{self.subject} {self.subject_id}, record {self.pk}"
+        return f"{self.subject}:{self.subject_id} #{self.pk}"
 
 
 class Seal(AppendOnly):
@@ -65,7 +65,7 @@ class Seal(AppendOnly):
         ]
 
     def __str__(self) -> str:
-        return f"seal {self.number}"
+        return f"#{self.number}"
 
 
 class LedgerAudit(AppendOnly):

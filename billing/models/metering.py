@@ -11,6 +11,7 @@ from django.db.models import ExpressionWrapper, F, Q
 from django.db.models.functions import Least
 from django.utils.translation import gettext_lazy as _
 
+from billing.known_words import known_words
 from billing.models.ledger import AppendOnly, Entry, Posting, TsTzRange, Wallet
 from billing.pricing.rates import elapsed_microseconds
 from billing.pricing.tariffs import Tariff
@@ -126,7 +127,7 @@ class Meter(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.label} from {self.opened_at:%Y-%m-%d %H:%M:%S}"
+        return f"{known_words(self.label)} {self.opened_at:%Y-%m-%d %H:%M:%S}"
 
     @property
     def tariff(self) -> Tariff:
@@ -194,7 +195,7 @@ class Usage(AppendOnly):
         ]
 
     def __str__(self) -> str:
-        return f"usage {self.pk} of meter {self.meter_id}"
+        return f"{self.meter_id} #{self.pk}"
 
 
 class Hold(models.Model):
@@ -221,7 +222,7 @@ class Hold(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"hold {self.amount_micros} for {self.source_kind} {self.source_id}"
+        return f"{self.source_kind}:{self.source_id}"
 
 
 class Commitment(models.Model):

@@ -28,7 +28,7 @@ class PaymentProfile(models.Model):
     )
     card_brand = models.CharField(_("brand of the card"), max_length=20, blank=True)
     card_last4 = models.CharField(_("last four digits of the card"), max_length=4, blank=True)
-    auto_enabled = models.BooleanField(_("top up by itself"), default=False)
+    auto_enabled = models.BooleanField(_("auto top-up"), default=False)
     auto_threshold_micros = models.BigIntegerField(
         _("topped up below (micro-units)"), default=0, help_text="Tops up when less than this can be spent."
     )
@@ -43,7 +43,7 @@ class PaymentProfile(models.Model):
         _("failure of the top-up"), max_length=200, blank=True, help_text="It rests until the owner has seen to this."
     )
     auto_told_at = models.DateTimeField(
-        _("told of the top-up at"), null=True, blank=True, help_text="When its owner was written to about that."
+        _("notified of the top-up at"), null=True, blank=True, help_text="When its owner was written to about that."
     )
     language = models.CharField(_("language"), max_length=10, default="en", help_text="Of mails about it.")
 
@@ -60,7 +60,7 @@ class PaymentProfile(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"payment profile of {self.owner_id}"
+        return str(self.owner_id)
 
 
 class Payment(models.Model):
@@ -108,7 +108,7 @@ class Payment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"payment {self.id}"
+        return str(self.id)
 
 
 class StripeEvent(models.Model):
@@ -161,7 +161,7 @@ class Refund(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"refund {self.id}"
+        return str(self.id)
 
 
 class Dispute(models.Model):
@@ -184,7 +184,7 @@ class Dispute(models.Model):
         constraints: ClassVar = [models.CheckConstraint(condition=Q(state__in=DisputeState.values), name="dispute_state")]
 
     def __str__(self) -> str:
-        return f"dispute {self.stripe_id}"
+        return self.stripe_id
 
 
 class Reconciliation(models.Model):
@@ -211,7 +211,7 @@ class Reconciliation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"comparison with Stripe of {self.created_at:%Y-%m-%d %H:%M}"
+        return f"{self.created_at:%Y-%m-%d %H:%M}"
 
 
 class MoneyFreeze(models.Model):

@@ -53,7 +53,7 @@ class PayoutAccount(models.Model):
         constraints: ClassVar = [models.CheckConstraint(condition=Q(minimum_micros__gt=0), name="payout_minimum_positive")]
 
     def __str__(self) -> str:
-        return f"payout account of {self.owner_id}"
+        return str(self.owner_id)
 
     def waits_at(self, now: datetime) -> bool:
         return self.pays_from is not None and self.pays_from > now
@@ -126,7 +126,7 @@ class Payout(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"payout {self.id}"
+        return str(self.id)
 
     @property
     def ending(self) -> str:

@@ -56,4 +56,4 @@ class Tie(models.Model):
         indexes: ClassVar = [models.Index(fields=["kind", "value"], name="tie_shared")]
 
     def __str__(self) -> str:
-        return f"{self.kind} of {self.owner_id}"
+        return f"{self.kind}:{self.owner_id}"

@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from accounts.mail.outbox import queue_mail
+from accounts.notification_channels.outbox import notify
 from billing.constants import AUTO_TOP_UP_EVERY, UNANSWERED_RETRIED
 from billing.errors import CardRefused, StripeRefused, StripeUnreachable
 from billing.ledger.freezes import money_is_frozen
@@ -134,4 +135,5 @@ def _queue_mail(profile: PaymentProfile, now: datetime) -> bool:
         if not same.update(auto_told_at=now):
             return False  # another worker or the owner was faster
         queue_mail(to=profile.owner.email, subject=mail.subject, body=mail.body)
+        notify(user_id=profile.owner_id, kind="billing.auto_top_up_failed", subject=mail.subject, body=mail.body)
     return True

@@ -53,15 +53,15 @@ def customer_of(*, owner: User) -> str:
     return profile.customer_id
 
 
-def with_customer(*, owner: User, ask: Callable[[str], Answer]) -> Answer:
-    """Call `ask` with the renter's customer id; create the customer again if it was deleted at Stripe."""
+def with_customer(*, owner: User, call: Callable[[str], Answer]) -> Answer:
+    """Call `call` with the renter's customer id; create the customer again if it was deleted at Stripe."""
     customer_id = customer_of(owner=owner)
     try:
-        return ask(customer_id)
+        return call(customer_id)
     except StripeRefused as error:
         if not client.is_missing_customer(error):
             raise
-    return ask(_customer_instead_of(owner, customer_id))
+    return call(_customer_instead_of(owner, customer_id))
 
 
 def clear_customer(*, owner_id: UUID, customer_id: str) -> None:
@@ -90,10 +90,10 @@ def start_card_setup(*, owner: User, key: str) -> str:
     page = f"{settings.SITE_URL}{reverse('top_up')}"
     returns = ReturnUrls(done=f"{page}?card=1", left=page)
 
-    def ask(customer_id: str) -> str:
+    def call(customer_id: str) -> str:
         return client.open_card_setup(buyer=Buyer(owner.pk, customer_id), returns=returns, key=key).url
 
-    return with_customer(owner=owner, ask=ask)
+    return with_customer(owner=owner, call=call)
 
 
 def store_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
@@ -149,8 +149,8 @@ def save_auto_rule(*, owner_id: UUID, rule: AutoRule) -> None:
             auto_told_at=None,
             language=(get_language() or "en")[:10],
         )
-        told = f"< {format_money(rule.threshold_micros)} → +{format_money(rule.amount_micros)}" if rule.enabled else ""
-        record_event(user_id=owner_id, kind="limit.auto_top_up", subject=told)
+        summary = f"< {format_money(rule.threshold_micros)} → +{format_money(rule.amount_micros)}" if rule.enabled else ""
+        record_event(user_id=owner_id, kind="limit.auto_top_up", subject=summary)
 
 
 def record_auto_failure(*, owner_id: UUID, failure: str) -> None:

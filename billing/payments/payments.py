@@ -82,7 +82,7 @@ def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, ke
         return payment
     page = f"{settings.SITE_URL}{reverse('top_up_payment', args=[public_id('topup', payment.pk)])}"
 
-    def ask(customer_id: str) -> CheckoutSession:
+    def create_session(customer_id: str) -> CheckoutSession:
         return client.open_checkout(
             payment_id=payment.pk,
             buyer=Buyer(owner.pk, customer_id),
@@ -92,7 +92,7 @@ def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, ke
             save_card=save_card,
         )
 
-    session = with_customer(owner=owner, ask=ask)
+    session = with_customer(owner=owner, call=create_session)
     with use_case():
         Payment.objects.filter(pk=payment.pk).update(session_id=session.id, checkout_url=session.url)
     payment.refresh_from_db()

@@ -78,7 +78,7 @@ def refund_payment(
             actor=actor,
             created_at=clock.now(),
         )
-        _take(refund, movements_out(purse, amount_micros, Entry.Kind.CARD_REFUND))
+        _save_and_post(refund, movements_out(purse, amount_micros, Entry.Kind.CARD_REFUND))
         adjust_to_kept(payment_id=payment.pk, kept_micros=kept_micros(payment))
         enqueue("billing.send_refund", refund.pk.hex)
     return refund
@@ -199,11 +199,13 @@ def _record_refund_at_stripe(payment: Payment, remote: RemoteRefund) -> Refund:
     )
     if remote.refund_id is not None:
         refund.pk = remote.refund_id  # our own refund, whose row was lost with a restored backup
-    _take(refund, movements_out(lock_cash_wallets(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.CARD_REFUND))
+    _save_and_post(
+        refund, movements_out(lock_cash_wallets(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.CARD_REFUND)
+    )
     return refund
 
 
-def _take(refund: Refund, movements: list[Movement]) -> None:
+def _save_and_post(refund: Refund, movements: list[Movement]) -> None:
     payment = refund.payment
     refund.save(force_insert=True)
     Payment.objects.filter(pk=payment.pk).update(refunded_micros=F("refunded_micros") + refund.amount_micros)

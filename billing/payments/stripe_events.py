@@ -125,8 +125,8 @@ def _apply_about(subject: str) -> bool:
         _postpone(subject, error.detail)
         return False
     with use_case():
-        told = StripeEvent.objects.filter(object_id=subject, applied_at=None, received_at__lte=began)
-        told.update(applied_at=clock.now(), outcome=outcome[:200])
+        waiting = StripeEvent.objects.filter(object_id=subject, applied_at=None, received_at__lte=began)
+        waiting.update(applied_at=clock.now(), outcome=outcome[:200])
     return True
 
 

@@ -44,8 +44,8 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
         before = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
         if before is None or before.destination != destination:
             values["pays_from"] = values["changed_at"] + PAYOUT_ACCOUNT_WAIT
-            told = f"{destination.method} …{destination.ending}, {values['pays_from']:%Y-%m-%d %H:%M} UTC"
-            record_event(user_id=owner_id, kind="payout_account.changed", subject=told)
+            summary = f"{destination.method} …{destination.ending}, {values['pays_from']:%Y-%m-%d %H:%M} UTC"
+            record_event(user_id=owner_id, kind="payout_account.changed", subject=summary)
         account, _made = PayoutAccount.objects.update_or_create(owner_id=owner_id, defaults=values)
         record_payout_account(owner_id=owner_id, destination=destination)
         change_counters.notify_change(f"user:{owner_id.hex}")

@@ -76,7 +76,7 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
             requested_by=requested_by,
             created_at=now,
         )
-        pocket.take(payout)
+        pocket.pay(payout)
         record_event(user_id=owner_id, kind="payout.asked", subject=f"{format_money(amount)} …{payout.ending}")
         change_counters.notify_change(f"user:{owner_id.hex}")
         if payout.method == PayoutMethod.STRIPE:
@@ -158,10 +158,10 @@ class _PayoutWallets:
     host_id: UUID
     bank_id: UUID
 
-    def take(self, payout: Payout) -> None:
+    def pay(self, payout: Payout) -> None:
         self._post(payout, f"payout:{payout.pk}", -payout.amount_micros, payout.requested_by, payout.created_at)
 
-    def give_back(self, payout: Payout, *, actor: str) -> None:
+    def take_back(self, payout: Payout, *, actor: str) -> None:
         self._post(payout, f"payout-back:{payout.pk}", payout.amount_micros, actor, clock.now())
 
     def _post(self, payout: Payout, key: str, micros: int, actor: str, at: datetime) -> None:
@@ -222,7 +222,7 @@ def _start(owner_id: UUID) -> bool:
 
 def _fail(payout: Payout, pocket: _PayoutWallets, *, actor: str, failure: str) -> None:
     _move(payout, PayoutState.FAILED, actor=actor, failure=failure, settled_at=clock.now(), settled_by=actor)
-    pocket.give_back(payout, actor=actor)
+    pocket.take_back(payout, actor=actor)
 
 
 def _is_frozen(owner_id: UUID) -> bool:

@@ -24,7 +24,7 @@ def name_of(actor: str) -> str:
     return User.objects.filter(pk=key).values_list("email", flat=True).first() or actor
 
 
-def given_alone(actor: str) -> int:
+def granted_alone(actor: str) -> int:
     """Return what this person granted or can give by coupon codes, alone, within GRANT_ALONE_WITHIN.
 
     Runs in a transaction that has locked the market's wallet of outside money.

@@ -6,7 +6,7 @@ from billing.constants import GRANT_ALONE_MICROS
 from billing.errors import GrantRefused
 from billing.ledger.wallets import lock_granting, post_grant
 from billing.models import Grant
-from billing.staff_credit.selectors import given_alone
+from billing.staff_credit.selectors import granted_alone
 from common import clock
 from common.db.transactions import use_case
 from common.errors import InvalidInput
@@ -30,7 +30,7 @@ def request_grant(*, owner_id: UUID, amount_micros: int, actor: str, key: str, r
         known = Grant.objects.filter(key=f"grant:{key}").first()
         if known is not None:
             return known
-        alone = given_alone(actor) + amount_micros <= GRANT_ALONE_MICROS
+        alone = granted_alone(actor) + amount_micros <= GRANT_ALONE_MICROS
         grant = Grant.objects.create(
             owner_id=owner_id,
             amount_micros=amount_micros,

@@ -1,6 +1,6 @@
 """Notices and mails about wallets, budgets, and data that is about to be deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -8,6 +8,7 @@ from uuid import UUID
 
 from accounts.constants import MAIL_TRIED
 from accounts.mail.outbox import queue_mail, withdraw_mails
+from accounts.notification_channels.outbox import notify
 from accounts.webhooks.outbox import emit
 from billing.constants import NOTICE_BATCH, SOURCE_PREFIXES
 from billing.models import Notice
@@ -16,6 +17,12 @@ from common.db.transactions import use_case
 from common.ids import public_id
 
 INSTANCE: Final = "instance"
+# Notices that channels receive under these kinds; webhooks carry the others, and channels what webhooks do.
+_CHANNEL_KINDS: Final[Mapping[str, str]] = {
+    Notice.Kind.LOW: "billing.balance_low",
+    Notice.Kind.EXHAUSTED: "billing.out_of_funds",
+    Notice.Kind.BUDGET: "billing.budget",
+}
 
 
 @dataclass(frozen=True)
@@ -79,16 +86,18 @@ def _queue(notice: Notice, now: datetime) -> bool:
         if not Notice.objects.filter(pk=notice.pk, mailed_at=None).update(mailed_at=now):
             return False  # another worker was faster, or the notice no longer applies
         queue_mail(to=notice.person.email, subject=mail.subject, body=mail.body, key=mail_key(notice.pk), expires_at=until)
+        if notice.kind in _CHANNEL_KINDS:
+            notify(user_id=notice.person_id, kind=_CHANNEL_KINDS[notice.kind], subject=mail.subject, body=mail.body)
     return True
 
 
 def _emit_event(one: Announcement) -> None:
-    told = {one.of: public_id(SOURCE_PREFIXES[one.of], one.subject_id), "name": one.name, "days": one.days}
+    common = {one.of: public_id(SOURCE_PREFIXES[one.of], one.subject_id), "name": one.name, "days": one.days}
     if one.of == INSTANCE:
-        payload = {**told, "release_at": one.ends_at.isoformat()}
+        payload = {**common, "release_at": one.ends_at.isoformat()}
         emit(user_id=one.person_id, kind="instance.release_warning", payload=payload)
     else:
-        payload = {**told, "delete_at": one.ends_at.isoformat()}
+        payload = {**common, "delete_at": one.ends_at.isoformat()}
         emit(user_id=one.person_id, kind="storage.release_warning", payload=payload)
 
 

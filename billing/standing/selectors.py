@@ -45,5 +45,5 @@ def standing_of(*, owner_id: UUID) -> StandingView:
 
 def announced_releases(instance_ids: Sequence[UUID]) -> dict[UUID, datetime]:
     """Return the latest announced date of deletion for each instance; others are left out."""
-    told = Notice.objects.filter(kind=Notice.Kind.RELEASE, subject_id__in=instance_ids)
-    return dict(told.order_by().values_list("subject_id").annotate(Max("ends_at")))
+    notices = Notice.objects.filter(kind=Notice.Kind.RELEASE, subject_id__in=instance_ids)
+    return dict(notices.order_by().values_list("subject_id").annotate(Max("ends_at")))

@@ -107,7 +107,7 @@ def _store_notices(rows: Sequence[tuple[UUID, UUID, str, int, datetime | None, i
     lately = Notice.objects.filter(
         kind=Notice.Kind.LOW, person_id__in=[row[1] for row in rows], at__gt=now - LOW_TOLD_EVERY
     ).values_list("person_id", flat=True)
-    told = set(lately)
+    notified = set(lately)
     Notice.objects.bulk_create(
         (
             Notice(
@@ -120,7 +120,7 @@ def _store_notices(rows: Sequence[tuple[UUID, UUID, str, int, datetime | None, i
                 at=now,
             )
             for wallet_id, owner_id, state, generation, ends_at, live in rows
-            if state != StandingState.LOW or owner_id not in told
+            if state != StandingState.LOW or owner_id not in notified
         ),
         ignore_conflicts=True,
     )

@@ -90,8 +90,8 @@ class PostgresClient:
 
 def _address() -> dict[str, str]:
     settings = connection.settings_dict
-    told = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
-    return {name: str(settings[key]) for name, key in told.items() if settings[key]}
+    variables = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
+    return {name: str(settings[key]) for name, key in variables.items() if settings[key]}
 
 
 def _failed(tool: str, said: bytes) -> ClientFailed:
@@ -101,8 +101,8 @@ def _failed(tool: str, said: bytes) -> ClientFailed:
 def one_line(said: object) -> str:
     """Return an error message of PostgreSQL or one of its tools as one sentence."""
     lines = [line.strip() for line in str(said).splitlines()]
-    told = "; ".join(filter(None, lines))[-1000:]
-    return told if told.endswith((".", "?", "!")) else f"{told}."
+    text = "; ".join(filter(None, lines))[-1000:]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def postgres_client() -> PostgresClient:
@@ -144,10 +144,10 @@ def _version(folder: Path) -> int | None:
     if not all((folder / tool).is_file() for tool in TOOLS):
         return None
     try:
-        told = subprocess.run([str(folder / TOOLS[0]), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 as above
+        printed = subprocess.run([str(folder / TOOLS[0]), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 as above
     except (OSError, subprocess.CalledProcessError):
         return None
-    number = _NUMBER.search(told.stdout)
+    number = _NUMBER.search(printed.stdout)
     return int(number[1]) if number else None
 
 

@@ -8,6 +8,7 @@ import ipaddress
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -88,7 +89,7 @@ def parse_target(url: str) -> Target:
     if parts.scheme not in ("http", "https") or not host:
         raise OutboundFault("bad_address", "An address begins with https:// and names a host.")
     if parts.username is not None or parts.password is not None:
-        raise OutboundFault("bad_address", "An address may not hold a user name or a password.")
+        raise OutboundFault("bad_address", "A URL can't contain a user name or password.")
     port = port or (443 if parts.scheme == "https" else 80)
     if port not in _PORTS_ALWAYS and port < _FIRST_HIGH_PORT:
         raise OutboundFault("bad_port", f"Port {port} is not for the web: use 80, 443 or one from {_FIRST_HIGH_PORT} on.")
@@ -134,16 +135,16 @@ def send_request(
 ) -> OutboundResponse:
     """Make one request and return its response, whatever its status, within `timeout_s` in total.
 
-    A slow other side cannot exceed the limit.
+    A slow other side cannot exceed the limit; only a slow name server can, and nothing is sent after it did.
 
     Raises:
         OutboundFault: there was no complete response.
     """
-    target = parse_target(url)
+    target, deadline = parse_target(url), time.monotonic() + timeout_s
     addresses = resolve(target)
-    connection = _Pinned(target, addresses, timeout_s)
+    connection = _Pinned(target, addresses, deadline)
     try:
-        with _ended_after(connection, timeout_s) as clock:
+        with _ended_after(connection, max(0.0, deadline - time.monotonic())) as clock:
             connection.request(method, target.path, body=body, headers={"Host": target.host_header, **headers})
             reply = connection.getresponse()
             read = reply.read(most_bytes)
@@ -176,26 +177,34 @@ def _is_opened(address: Address) -> bool:
 class _Pinned(http.client.HTTPConnection):
     """Connection to the validated addresses; the name serves only for certificate and Host header."""
 
-    def __init__(self, target: Target, addresses: list[Address], timeout_s: float) -> None:
-        super().__init__(target.host, target.port, timeout=timeout_s)
+    def __init__(self, target: Target, addresses: list[Address], deadline: float) -> None:
+        super().__init__(target.host, target.port)
         self._target = target
         self._addresses = addresses
+        self._deadline = deadline
 
     def connect(self) -> None:
-        plain = self._reach()
+        """Connect before the deadline: a clock that rings earlier than the socket is known cannot cut it."""
+        self.sock = plain = self._reach()
+        plain.settimeout(self._left())
         if self._target.scheme == "https":
             self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self._target.host)
-        else:
-            self.sock = plain
+        self._left()
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
 
     def _reach(self) -> socket.socket:
         tried = self._addresses[:_MOST_TRIED]
         for address in tried[:-1]:
             try:
-                return socket.create_connection((str(address), self._target.port), timeout=self.timeout)
+                return socket.create_connection((str(address), self._target.port), timeout=self._left())
             except OSError:
                 continue
-        return socket.create_connection((str(tried[-1]), self._target.port), timeout=self.timeout)
+        return socket.create_connection((str(tried[-1]), self._target.port), timeout=self._left())
 
 
 @dataclass

@@ -6,8 +6,11 @@ from typing import Final
 
 from django.http import HttpRequest
 
-# An invitation to a team; a link in a mail that confirms an address, or sets a password.
-_OPENS: Final = re.compile(r"(/settings/teams/join/|/accounts/confirm-email/|/accounts/password/reset/key/)[^/\s]+")
+# An invitation to a team; a link in a mail that confirms an address, or sets a password; a token in a
+# query; the address of a log.
+_OPENS: Final = re.compile(
+    r"(/settings/teams/join/|/accounts/confirm-email/|/accounts/password/reset/key/|/api/v0/(?:logs|results)/|[?&]api_key=)[^/&\s]+"
+)
 
 
 def return_address(request: HttpRequest) -> str:

@@ -18,11 +18,13 @@ from config.front.policy import POOL_LIMITS, PoolLimits, Traffic, body_limit
 from config.front.pools import ThreadPool
 from config.front.refusals import HEALTHY, Reply
 from config.front.wsgi import Application, Stored, call, environ_of
-from config.middleware.api_fast_path import AGENT_PREFIX, API_PREFIX
+from config.middleware.api_fast_path import AGENT_PREFIX, API_PREFIX, VAST_PREFIX
 
 logger = logging.getLogger(__name__)
 _SIGNATURE: Final = SIGNATURE_HEADER.lower()
 _SEARCHES: Final = f"{API_PREFIX}offers"
+# Searches whose conditions are a body.
+_BODY_SEARCHES: Final = tuple(f"{VAST_PREFIX}{name}" for name in ("bundles", "search/asks", "volumes/search"))
 _WITHOUT_BODY: Final = (204, 304)
 # Seconds that a client has to read an answer that is kept in a file.
 _SEND_WITHIN_S: Final = 600
@@ -89,6 +91,8 @@ def traffic_of(scope: Scope) -> Traffic:
         return Traffic.AGENTS
     if path in ("/readyz", "/metrics"):
         return Traffic.OPERATIONS
+    if path.startswith(_BODY_SEARCHES):
+        return Traffic.PUBLIC
     if scope.method not in ("GET", "HEAD"):
         return Traffic.GENERAL
     if path.startswith((_SEARCHES, settings.STATIC_URL)):

@@ -9,7 +9,7 @@ from typing import Final
 from agents.gateway.constants import MAX_BODY_BYTES as AGENT_BODY_BYTES
 from agents.protocol.speed_test import LARGEST_BYTES, SPEED_PATH
 from config.env import read_int
-from config.middleware.api_fast_path import AGENT_PREFIX, API_PREFIX
+from config.middleware.api_fast_path import AGENT_PREFIX, API_PREFIXES
 from config.middleware.api_fast_path import MAX_BODY_BYTES as API_BODY_BYTES
 
 
@@ -71,4 +71,4 @@ def body_limit(path: str) -> BodyLimit:
         return BodyLimit(LARGEST_BYTES, SPEED_BODY_S)
     if path.startswith(AGENT_PREFIX):
         return BodyLimit(AGENT_BODY_BYTES, BODY_S)
-    return BodyLimit(API_BODY_BYTES if path.startswith(API_PREFIX) else PAGE_BODY_BYTES, BODY_S)
+    return BodyLimit(API_BODY_BYTES if path.startswith(API_PREFIXES) else PAGE_BODY_BYTES, BODY_S)

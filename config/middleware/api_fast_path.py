@@ -14,6 +14,8 @@ from common.http.problems import problem_response
 
 AGENT_PREFIX = "/agent/v1/"
 API_PREFIX = "/api/v1/"
+VAST_PREFIX = "/api/v0/"
+API_PREFIXES = (API_PREFIX, VAST_PREFIX)
 MAX_BODY_BYTES = 1_048_576
 _LANGUAGE = "en"  # API errors are in English, whatever the browser asks for
 
@@ -40,7 +42,7 @@ class ApiFastPathMiddleware:
         path = request.path_info
         if path.startswith(AGENT_PREFIX):
             return _direct(request)
-        if not path.startswith(API_PREFIX):
+        if not path.startswith(API_PREFIXES):
             return self.get_response(request)
         return self._api(request)
 

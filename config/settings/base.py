@@ -84,6 +84,8 @@ LEDGER_ANCHOR_DIR = read_text("LEDGER_ANCHOR_DIR", "")
 LEDGER_ANCHOR_STORE = read_object_store("LEDGER_ANCHOR_STORE")
 # Audit checks of apps above `billing`, which `billing` itself cannot import; each adds its findings to every audit.
 LEDGER_CHECKS_BESIDE = ["instances.metering.findings.metering_findings"]
+# Finds launch templates, which an app above `instances` stores.
+LAUNCH_TEMPLATE_FINDER = "workloads.templates.orders.template_for_order"
 # Whether metering and sweeps pause while a machine's clock has jumped (common.clock_guard).
 CLOCK_GUARD = True
 # Receivers of the nightly audit of the ledger with its head. None: all active superusers.
@@ -119,6 +121,8 @@ INSTALLED_APPS = [
     "marketplace",
     "storage",
     "instances",
+    "workloads",
+    "vast",
     "agents.gateway",
 ]
 
@@ -151,7 +155,16 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["config.tags", "config.error_pages", "config.host_quotes", "common.message_words"],
+            "builtins": [
+                "config.money_tags",
+                "config.tags",
+                "config.error_pages",
+                "config.host_quotes",
+                "common.sentence_gaps",
+                "common.messages.rendering",
+                "billing.known_words",
+                "marketplace.self_tests.required_words",
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -263,11 +276,17 @@ SPECTACULAR_SETTINGS = {
         "TopUpStateEnum": "billing.states.PaymentState",
         "AlertKindEnum": [
             *("gpu_idle", "disk_full", "inodes_full", "memory_high", "out_of_memory", "gpu_fault"),
-            *("path_broken", "data_lost"),
+            *("path_broken", "data_lost", "paused", "throttled"),
         ],
         "DiskKindEnum": ["volume", "disk"],
         "ScheduleActionEnum": ["start", "stop"],
         "WatchActionEnum": ["tell", "rent"],
+        "WebhookKindEnum": "accounts.constants.WEBHOOK_KINDS",
+        "ChannelKindEnum": "accounts.constants.CHANNEL_KINDS",
+        "MaintenanceCategoryEnum": ["power", "internet", "disk", "gpu", "software", "other"],
+        "TemplateCategoryEnum": ["development", "training", "inference", "images", "data", "other"],
+        "OutputEncodingEnum": ["utf-8", "base64"],
+        "ReadinessTypeEnum": ["http", "tcp"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -50,6 +50,8 @@ UNFOLD = {
                     _link(_("Leases"), "lock", "admin:marketplace_lease_changelist"),
                     _link(_("Instances"), "deployed_code", "admin:instances_instance_changelist"),
                     _link(_("Images"), "layers", "admin:storage_image_changelist"),
+                    _link(_("Launch templates"), "dashboard", "admin:workloads_launchtemplate_changelist"),
+                    _link(_("Template versions"), "rule", "admin:workloads_templateversion_changelist"),
                     _link(_("Volumes"), "hard_drive", "admin:storage_volume_changelist"),
                     _link(_("Snapshots"), "photo_camera", "admin:storage_snapshot_changelist"),
                     _link(_("Public datasets"), "public", "admin:storage_dataset_changelist"),

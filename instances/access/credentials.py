@@ -16,9 +16,14 @@ from common import clock
 from common.db.transactions import use_case
 from common.encryption import encrypt
 from common.errors import FieldError, InvalidInput
-from common.messages import Name
+from common.messages.message import Name
 from instances.access.extra_ports import open_ports
-from instances.access.guards import check_allow_list_enforced, lock_for_access_change, update_access
+from instances.access.guards import (
+    check_allow_list_enforced,
+    check_stays,
+    lock_for_access_change,
+    update_access,
+)
 from instances.constants import ALLOWED_NETWORKS_AT_MOST
 from instances.core.access_selectors import live_instances_of_user, renters_with_outdated_keys
 from instances.core.passwords import hash_password, new_password
@@ -30,7 +35,8 @@ def change_access(*, renter: User, instance_id: UUID, **changes: Any) -> Instanc
     """Change any of an instance's keys, allowed networks and extra ports, all together or not at all.
 
     `key_ids` are keys of the account (None: all keys, including later ones), `networks` those from which SSH is
-    allowed (none: all), `ports` the container ports beside the image's own.
+    allowed (none: all), `ports` the container ports beside the image's own, `udp_ports` those of them that are
+    published for UDP too.
     """
     known = read_networks(changes["networks"]) if "networks" in changes else None
     with use_case():
@@ -41,8 +47,9 @@ def change_access(*, renter: User, instance_id: UUID, **changes: Any) -> Instanc
         if known is not None and known != instance.allow_from:
             check_allow_list_enforced(instance.host, known)
             update_access(instance, kind="addresses_changed", detail=Name(name=", ".join(known)), allow_from=known)
-        if "ports" in changes:
-            open_ports(instance, changes["ports"])
+        if changes.keys() & {"ports", "udp_ports"}:
+            check_stays(instance)
+            open_ports(instance, changes.get("ports"), changes.get("udp_ports"))
     return instance
 
 

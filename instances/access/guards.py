@@ -6,12 +6,12 @@ from uuid import UUID
 
 from accounts.models import User
 from common.errors import UnlawfulMove
-from common.messages import Message
+from common.messages.message import Message
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
 from instances.errors import AllowListNotEnforced
 from instances.models import Instance
-from instances.states import ENDING
+from instances.states import ENDING, InstanceState
 
 if TYPE_CHECKING:
     from marketplace.models import Host
@@ -26,7 +26,7 @@ def lock_for_access_change(renter: User, instance_id: UUID) -> Instance:
     Instance.objects.select_for_update(no_key=True).only("pk").get(pk=instance.pk)
     instance = instance_of(renter, instance_id)
     if instance.state in ENDING:
-        raise UnlawfulMove(f"An instance that is {instance.state} cannot be entered any more.", state=instance.state)
+        raise UnlawfulMove(f"An instance that is {instance.state} can't be entered.", state=instance.state)
     return instance
 
 
@@ -37,9 +37,15 @@ def check_allow_list_enforced(host: "Host", networks: Sequence[str]) -> None:
     """
     if networks and host.keeps_ssh_list is False:
         raise AllowListNotEnforced(
-            "The firewall of this host takes no rules from its agent, so a list of addresses would keep nobody out. Use keys"
-            " alone, or take another host."
+            "The agent can't set firewall rules on this host, so an IP allowlist would have no effect. Use SSH keys only, or"
+            " choose another host."
         )
+
+
+def check_stays(instance: Instance) -> None:
+    """Raise UnlawfulMove for an instance that is being copied: on another host it has other ports."""
+    if instance.state == InstanceState.COPYING:
+        raise UnlawfulMove("The ports can be changed once the copy has ended.", state=instance.state)
 
 
 def update_access(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -12,32 +13,39 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove
-from common.message_words import english
+from common.messages.rendering import english
 from common.printable import printable_log_line
 from instances.constants import LOG_FRESH, LOG_KEPT, LOG_PATIENCE, LOG_TAIL, LOG_TAIL_MOST
 from instances.core.access_selectors import log_read_of, log_reads_before
 from instances.core.endpoints import is_reachable
 from instances.core.selectors import instance_of
 from instances.errors import LogUnavailable
+from instances.launch.store import secrets_of
 from instances.models import Instance, LogRead
 from instances.states import InstanceState
 from storage.operations.messages import NoAnswer
+from storage.operations.outcomes import outcome_of
 from storage.operations.services import delete_operation, request_operation
 from storage.states import OperationState
 
 KIND: Final = "read_log"
 _LONGEST_LINE: Final = 4_000
+_HIDDEN_LENGTH: Final = 4
 _PAIR: Final = 2  # a time and a line
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")
 
 
 @dataclass(frozen=True)
 class LogSearch:
-    """A search for the last `tail` lines that contain `q`, in any case, since a time."""
+    """A search for the last `tail` lines that contain `q`, in any case, since a time.
+
+    `source` "on_start" is the log of the start script, "" that of the container.
+    """
 
     tail: int = LOG_TAIL
     q: str = ""
     since: datetime | None = None
+    source: str = ""
 
     @property
     def question(self) -> str:
@@ -46,8 +54,14 @@ class LogSearch:
 
     @property
     def args(self) -> dict[str, str]:
+        """Return the arguments for the host; of a search, it returns more lines than are shown (`show`).
+
+        Lines that match by a secret alone are dropped here, and must not take the place of others.
+        """
         since = "" if self.since is None else str(self.since.timestamp())
-        return {"tail": str(self.tail), "q": self.q, "since": since}
+        found = {"tail": str(LOG_TAIL_MOST if self.q else self.tail), "q": self.q, "since": since}
+        found |= {"show": str(self.tail)} if self.q else {}
+        return found | {"source": self.source} if self.source else found
 
 
 def read_log(*, renter: User, instance_id: UUID, search: LogSearch) -> LogRead:
@@ -58,7 +72,7 @@ def read_log(*, renter: User, instance_id: UUID, search: LogSearch) -> LogRead:
     """
     instance, now = instance_of(renter, instance_id), clock.now()
     if instance.state == InstanceState.GONE:
-        raise UnlawfulMove("The instance is gone, and its log with it.", state=instance.state)
+        raise UnlawfulMove("The instance was released, and its logs are deleted.", state=instance.state)
     known = log_read_of(instance.pk, search.question)
     if known is not None and _is_fresh(known, now):
         return known
@@ -97,26 +111,47 @@ def store_log_result(operation: Any) -> None:
     row = LogRead.objects.select_for_update(no_key=True).filter(operation=operation.pk).first()
     if row is not None:
         row.operation, row.read_at = None, clock.now()
-        row.failure_message = None if operation.state == OperationState.DONE else operation.says or NoAnswer()
+        row.failure_message = None if operation.state == OperationState.DONE else operation.last_message or NoAnswer()
         row.failure = english(row.failure_message)
         if not row.failure:
-            lines = operation.outcome.get("lines", "")
-            # Not everyone who may read logs may connect, and JupyterLab prints its address with the token.
-            token = row.instance.jupyter_token
-            row.lines = _lines(lines.replace(token, "…") if token else lines)
-            row.cut = bool(operation.outcome.get("cut"))
+            outcome = outcome_of(operation)
+            found = _lines(outcome.get("lines", ""), _hidden(row.instance), operation.args.get("q", ""))
+            row.lines = found[-int(operation.args.get("show", LOG_TAIL_MOST)) :]
+            row.cut = len(row.lines) < len(found) or bool(row.lines and outcome.get("cut"))
         row.save()
     delete_operation(operation_id=operation.pk)
 
 
-def _lines(text: str) -> list[list[str]]:
-    """Parse a host's log into pairs of a time and a printable line; drop everything else."""
+def _hidden(instance: Instance) -> list[str]:
+    """Return what no stored log shows: the lines of secrets, except very short ones, the longest first.
+
+    Not everyone who may read logs may connect, and JupyterLab prints its address with the token.
+    """
+    values = [instance.jupyter_token, *(secrets_of(instance.launch).values() if instance.launch else ())]
+    lines = {line for value in values for line in value.splitlines() if len(line) >= _HIDDEN_LENGTH}
+    return sorted(lines, key=len, reverse=True)
+
+
+def _masked(line: str, hidden: Sequence[str]) -> str:
+    for secret in hidden:
+        line = line.replace(secret, "…")
+    return line
+
+
+def _lines(text: str, hidden: Sequence[str], q: str) -> list[list[str]]:
+    """Parse a host's log into pairs of a time and a printable line; drop everything else.
+
+    A line that contains `q` only within a secret is dropped too: searches could otherwise find a secret out, letter by
+    letter.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return []
     pairs = [pair for pair in found if isinstance(pair, list) and len(pair) == _PAIR] if isinstance(found, list) else []
-    return [[_time(at), printable_log_line(str(line), _LONGEST_LINE)] for at, line in pairs[:LOG_TAIL_MOST]]
+    lines = [(_time(at), str(line), _masked(str(line), hidden)) for at, line in pairs[:LOG_TAIL_MOST]]
+    shown = [(at, line) for at, told, line in lines if line == told or q.casefold() in line.casefold()]
+    return [[at, printable_log_line(line, _LONGEST_LINE)] for at, line in shown]
 
 
 def _time(value: object) -> str:

@@ -45,7 +45,7 @@ def create_web_link(*, renter: User, instance_id: UUID, port: int) -> WebLink:
     """
     instance = instance_of(renter, instance_id)
     if port == SSH_PORT:
-        raise NotFound("SSH is nothing for a browser: use the terminal.")
+        raise NotFound("SSH can't be opened in a browser: use the terminal.")
     if instance.state != InstanceState.RUNNING:
         raise NotRunning("Only a running instance answers. Start it first.")
     if not settings.RELAY_WEB_HOST:
@@ -54,9 +54,9 @@ def create_web_link(*, renter: User, instance_id: UUID, port: int) -> WebLink:
     visit = stream_ticket(
         instance=instance, kind=PORT, port=port, lifetime=WEB_VISIT_LIFETIME, once=False, bonds=ticket_credentials_of(renter)
     )
-    leave = topic_ticket(f"open:{label}:{visit}", WEB_LINK_LIFETIME)
+    ticket = topic_ticket(f"open:{label}:{visit}", WEB_LINK_LIFETIME)
     scheme = urlsplit(settings.RELAY_URL or settings.SITE_URL).scheme
-    url = f"{scheme}://{label}.{settings.RELAY_WEB_HOST}{OPEN_PATH}{leave}{_first_page(instance, port)}"
+    url = f"{scheme}://{label}.{settings.RELAY_WEB_HOST}{OPEN_PATH}{ticket}{_first_page(instance, port)}"
     return WebLink(url, now + WEB_LINK_LIFETIME, now + WEB_VISIT_LIFETIME)
 
 

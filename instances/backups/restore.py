@@ -46,7 +46,7 @@ class RestoreRefused(Exception):
 
 
 def restore_backup(
-    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
+    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, report: Callable[[str], object]
 ) -> int:
     """Restore a backup and return the number of the new epoch.
 
@@ -56,11 +56,11 @@ def restore_backup(
     with exclusive_lock(_RESTORE_LOCK) as ours:
         if not ours:
             raise RestoreRefused("Another restore of this database is under way: wait for its end.")
-        return _restore(folder=folder, replace=replace, registry=registry, secrets=secrets, say=say)
+        return _restore(folder=folder, replace=replace, registry=registry, secrets=secrets, report=report)
 
 
 def _restore(
-    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
+    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, report: Callable[[str], object]
 ) -> int:
     manifest = _checked(folder)
     if secrets is not None:
@@ -70,7 +70,7 @@ def _restore(
     _check_registry(folder, registry)
     # From here until the mark is removed, the market cannot start.
     postgres_client().replace(folder / DATABASE, and_then=SET_MARK)
-    say(f"The database is as it was at {manifest.made_at}.")
+    report(f"The database is as it was at {manifest.made_at}.")
     call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
     if settings.APP_DATABASE_URL:
         grant_role(settings.APP_DATABASE_URL)
@@ -86,7 +86,7 @@ def _restore(
     if registry is not None:
         finish_unpacking(registry)
     for line in findings:
-        say(line)
+        report(line)
     return number
 
 
@@ -101,8 +101,8 @@ def _checked(folder: Path) -> Manifest:
     if newer:
         raise BadBackup(f"A newer version of Berth made this backup: this one does not know {', '.join(newer[:5])}.")
     if manifest.currency != settings.MARKET_CURRENCY:
-        told = f"MARKET_CURRENCY is {settings.MARKET_CURRENCY}"
-        raise RestoreRefused(f"The backup is of a market in {manifest.currency}; here {told}.")
+        here = f"MARKET_CURRENCY is {settings.MARKET_CURRENCY}"
+        raise RestoreRefused(f"The backup is of a market in {manifest.currency}; here {here}.")
     return manifest
 
 
@@ -189,7 +189,8 @@ def _epoch_of(path: Path) -> int:
 
 def _stripe() -> list[str]:
     if not client.is_configured():
-        return ["Card payments are off: once the books are compared with the bank, run manage.py lift_money_freeze."]
+        command = 'manage.py lift_money_freeze --reason "…"'
+        return [f"Card payments are off: once the books are compared with the bank, run {command}."]
     done = run_reconciliation(reconciliation_id=request_reconciliation(actor="restore").pk)
     if done.failure:
         return [f"Stripe could not be compared: {done.failure} It is tried again daily, and by manage.py reconcile_stripe."]

@@ -89,11 +89,11 @@ def changes_of(instance: Instance) -> tuple[str, ...]:
 def _draft(instance: Instance, mode: str, term: str, payment: str, hours: int | None) -> Quote:
     offer = offer_view(instance.offer_id)
     payment = payment or (UPFRONT if mode == RESERVED else "")
-    wish = QuoteRequest(mode, term, payment, None, hours if hours is not None else TERM_HOURS.get(term, 1))
-    plan = plan_of(offer, wish)
+    request = QuoteRequest(mode, term, payment, None, hours if hours is not None else TERM_HOURS.get(term, 1))
+    plan = plan_of(offer, request)
     if mode == RESERVED:
         _check_stays(offer)
-    quote = draft_quote(offer, wish, plan, gpu_count=instance.gpu_count, data_disk_gb=0)
+    quote = draft_quote(offer, request, plan, gpu_count=instance.gpu_count, data_disk_gb=0)
     quote.for_instance, quote.image_id, quote.renter_id = instance, instance.image_id, instance.renter_id
     quote.data_disk_gb = instance.data_disk_gb  # its meter goes on as it is
     _set_due(quote, instance, plan)
@@ -133,4 +133,4 @@ def early_end_due(term: Term) -> int:
 
 def _check_stays(offer: OfferView) -> None:
     if not offer.listed or offer.draining or offer.host_state != HostState.ONLINE:
-        raise OfferClosed("The host of this instance takes no new terms at the moment.")
+        raise OfferClosed("The host of this instance doesn't accept new terms right now.")

@@ -24,7 +24,8 @@ from common.transitions import move
 from instances.billing_mode.change_quotes import renewal_quote
 from instances.constants import TERM_SWEEP_LAG
 from instances.core.money_messages import TermOver, TermRenewed, Unpaid, refusal
-from instances.core.selectors import active_term, due_terms, instances_of_terms, next_term, without_hosts
+from instances.core.selectors import active_term, due_terms, instances_of_terms, next_term
+from instances.core.silent_hosts import without_silent
 from instances.core.transitions import SYSTEM, record_event, touch_host, touch_renter
 from instances.lifecycle.stop import stop_now
 from instances.metering.meters import hold_for_use, open_use
@@ -224,10 +225,11 @@ def end_terms_of_lost_host(instance: Instance) -> None:
 def end_unpaid_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
     """End terms paid by the hour whose wallet is empty, as early ends; return how many.
 
-    What the early end costs is owed. Instances on the `spared` hosts are left out.
+    What the early end costs is owed. Instances on silent hosts use up nothing; they and those on the `spared` hosts are
+    left out.
     """
-    ids = without_hosts(instances_of_terms(exhausted_sources(source_kind=TERM_SOURCE, now=now)), spared)
-    return sum(_try(end_unpaid_term, instance_id, now) for instance_id in ids)
+    ids = instances_of_terms(exhausted_sources(source_kind=TERM_SOURCE, now=now))
+    return sum(_try(end_unpaid_term, instance_id, now) for instance_id in without_silent(ids, now, spared=spared))
 
 
 def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:

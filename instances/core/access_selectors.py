@@ -7,7 +7,8 @@ from uuid import UUID
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import F, Q, QuerySet, Value
 
-from instances.models import Instance, InstancePort, LogRead
+from common.errors import NotFound
+from instances.models import CommandRun, Instance, InstancePort, LogRead
 from instances.states import ENDING
 
 
@@ -51,3 +52,31 @@ def log_read_of(instance_id: UUID, question: str) -> LogRead | None:
 
 def log_reads_before(asked_before: datetime) -> QuerySet[LogRead]:
     return LogRead.objects.filter(asked_at__lt=asked_before)
+
+
+def command_of(instance_id: UUID, command_id: UUID) -> CommandRun:
+    """Return a command of the instance, or raise NotFound."""
+    found = CommandRun.objects.filter(pk=command_id, instance_id=instance_id).first()
+    if found is None:
+        raise NotFound("There is no such command; results are deleted after an hour.")
+    return found
+
+
+def commands_open(instance_id: UUID) -> int:
+    """Return how many commands of the instance have not ended."""
+    return CommandRun.objects.filter(instance_id=instance_id, ended_at=None).count()
+
+
+def commands_since(renter_id: UUID, since: datetime) -> int:
+    """Return how many commands the renter has requested since then."""
+    return CommandRun.objects.filter(instance__renter_id=renter_id, asked_at__gt=since).count()
+
+
+def command_outputs_beyond(instance_id: UUID, newest: int) -> QuerySet[CommandRun]:
+    """Return the instance's commands with output, except for those that ended last."""
+    own = CommandRun.objects.filter(instance_id=instance_id).exclude(sealed_output="")
+    return own.exclude(pk__in=list(own.order_by("-ended_at", "-pk").values_list("pk", flat=True)[:newest]))
+
+
+def commands_ended_before(at: datetime) -> QuerySet[CommandRun]:
+    return CommandRun.objects.filter(asked_at__lt=at, ended_at__lt=at)

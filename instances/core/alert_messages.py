@@ -23,6 +23,8 @@ TITLES: Final[dict[str, Words]] = {
     Alert.Kind.OUT_OF_MEMORY: gettext_lazy("A program ran out of memory and was ended"),
     Alert.Kind.GPU_FAULT: gettext_lazy("The driver reported a GPU error"),
     Alert.Kind.PATH_BROKEN: gettext_lazy("The instance can't be reached: its host blocks connections"),
+    Alert.Kind.PAUSED: gettext_lazy("The instance is paused on its host"),
+    Alert.Kind.THROTTLED: gettext_lazy("The instance has less CPU or memory than you rented"),
     Alert.Kind.DATA_LOST: gettext_lazy("The data disk has a problem on its host"),
 }
 _VOLUME_TITLES: Final[dict[str, Words]] = {
@@ -129,6 +131,26 @@ def _cut_off(_alert: Alert) -> list[str]:
     ]
 
 
+def _paused(_alert: Alert) -> list[str]:
+    return [
+        _(
+            "Someone paused the container on the host, so your programs are frozen. You aren't charged until they"
+            " run again. To continue elsewhere, stop the instance and migrate it or rent on another host."
+        ),
+        str(_FAULTS[FaultOf.HOST]),
+    ]
+
+
+def _throttled(_alert: Alert) -> list[str]:
+    return [
+        _(
+            "Someone lowered its limits on the host. You aren't charged until they're restored. The host's agent is"
+            " restoring them."
+        ),
+        str(_FAULTS[FaultOf.HOST]),
+    ]
+
+
 def _lost(alert: Alert) -> list[str]:
     named = {"path": f"/mnt/{alert.facts['volume']}" if "volume" in alert.facts else "/data"}
     if alert.facts.get("trouble") == "read_only":
@@ -161,5 +183,7 @@ _SENTENCES: Final[Mapping[Alert.Kind, Callable[[Alert], list[str]]]] = {
     Alert.Kind.OUT_OF_MEMORY: _killed,
     Alert.Kind.GPU_FAULT: _gpu,
     Alert.Kind.PATH_BROKEN: _cut_off,
+    Alert.Kind.PAUSED: _paused,
+    Alert.Kind.THROTTLED: _throttled,
     Alert.Kind.DATA_LOST: _lost,
 }

@@ -10,11 +10,13 @@ from django.utils.translation import gettext as _
 from common.addresses import HIGHEST_PORT, displayable_address
 from common.errors import FieldError, InvalidInput
 from instances.constants import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, SSH_PORT, TENSORBOARD_PORT
+from instances.errors import UdpUnsupported
 from instances.models import Instance
 from marketplace.constants import HOST_SILENT_AFTER
 from marketplace.states import HostState
 
 if TYPE_CHECKING:
+    from marketplace.models import Host
     from storage.models import Image
 
 
@@ -24,28 +26,52 @@ def container_ports(image: "Image") -> list[int]:
     return [port for port, wanted in served if wanted]
 
 
-def check_ports(ports: Sequence[int], own: Sequence[int]) -> list[int]:
-    """Return the ports without duplicates, or raise InvalidInput.
+def check_ports(ports: Sequence[int], own: Sequence[int], *, udp_ports: Sequence[int] = ()) -> list[int]:
+    """Return both kinds of ports together, without duplicates, or raise InvalidInput.
 
     Ports that the image itself serves, and too many ports, are refused.
     """
     wrong = [
-        FieldError(f"ports.{position}", "invalid", _("Port %(port)s can't be exposed.") % {"port": port})
-        for position, port in enumerate(ports)
+        FieldError(f"{field}.{position}", "invalid", _("Port %(port)s can't be exposed.") % {"port": port})
+        for field, given in (("ports", ports), ("udp_ports", udp_ports))
+        for position, port in enumerate(given)
         if not 0 < port <= HIGHEST_PORT or port in own
     ]
-    chosen = list(dict.fromkeys(ports))
+    chosen = list(dict.fromkeys([*ports, *udp_ports]))
     if len(chosen) > EXTRA_PORTS_AT_MOST:
         wrong.append(FieldError("ports", "max_length", _("Enter at most %(most)s ports.") % {"most": EXTRA_PORTS_AT_MOST}))
     if wrong:
-        raise InvalidInput("These ports cannot be opened.", errors=wrong)
+        raise InvalidInput("These ports can't be opened.", errors=wrong)
     return chosen
+
+
+def check_udp(host: "Host", udp_ports: Sequence[int]) -> None:
+    """Raise UdpUnsupported for a host that would publish these ports for TCP alone."""
+    if udp_ports and host.behind_nat:
+        raise UdpUnsupported(
+            "This host is behind NAT, and the relay that leads to it carries only TCP. Choose another host, or leave the UDP"
+            " ports out."
+        )
+    if udp_ports and not host.publishes_udp:
+        raise UdpUnsupported(
+            "The agent of this host is too old to publish UDP ports. Choose another host, or leave the UDP ports out."
+        )
 
 
 def extra_ports(instance: Instance) -> list[tuple[int, int]]:
     """Return (container port, host port) of the ports that the renter has opened."""
     own = container_ports(instance.image)
     return [(inside, outside) for inside, outside in instance.ports if inside not in own]
+
+
+def published_udp(instance: Instance) -> list[int]:
+    """Return the container ports at which UDP arrives; none where the host has come behind NAT, or has an older agent."""
+    return [] if instance.host.behind_nat or not instance.host.publishes_udp else instance.udp_ports
+
+
+def port_text(instance: Instance, inside: int) -> str:
+    """Return a container port as people write it: `8000`, or `51820/udp` where UDP is published too."""
+    return f"{inside}/udp" if inside in instance.udp_ports else str(inside)
 
 
 def ports_pending(instance: Instance) -> bool:

@@ -1,4 +1,4 @@
-"""What events say beside their kind, and why a run failed. `common.messages` says how messages are kept and worded."""
+"""What events say beside their kind, and why a run failed. `common.messages` holds how they are stored and worded."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from common.messages import About, HostSays, Message, Micros, Name, Words, of_row
+from common.messages.message import About, HostSays, Message, Micros, Name, Words, of_row
 from instances.core.alert_messages import TITLES
 from instances.core.gpu_xid_errors import xid_of
 from instances.models import Alert
@@ -31,13 +31,13 @@ class WrittenOff(
     at: datetime
 
 
-class MaintenancePlanned(Message, code="maintenance", text=_("%(category)s: %(begins)s – %(ends)s")):
+class MaintenanceAtHost(Message, code="maintenance", text=_("%(category)s: %(begins)s – %(ends)s")):
     category: MaintenanceCategory
     begins: datetime
     ends: datetime
 
 
-class MaintenanceNoted(Message, code="maintenance_noted", text=_("%(category)s: %(begins)s – %(ends)s. %(note)s")):
+class MaintenanceAtHostWithNote(Message, code="maintenance_noted", text=_("%(category)s: %(begins)s – %(ends)s. %(note)s")):
     category: MaintenanceCategory
     begins: datetime
     ends: datetime
@@ -198,6 +198,13 @@ class GpuError(Message, code="gpu_error", text=_("Xid %(number)s on %(gpu)s: %(t
         return {"title": xid_of(self.number).title}
 
 
+class AlertTitle(Message, code="alert_title", text="%(title)s"):
+    alert: Alert.Kind
+
+    def named(self) -> Mapping[str, Words]:
+        return {"title": TITLES[self.alert]}
+
+
 class AlertOver(Message, code="alert_over", text=_("%(title)s: resolved")):
     alert: Alert.Kind
 
@@ -217,6 +224,14 @@ class AlertEnded(Message, code="alert_ended", text=_("%(title)s: ended with the 
 
     def named(self) -> Mapping[str, Words]:
         return {"title": TITLES[self.alert]}
+
+
+def alert_message(alert: Alert) -> Message:
+    """Say what an alert is about."""
+    if alert.kind == Alert.Kind.GPU_FAULT:
+        return GpuError(number=alert.facts.get("xid", 0), gpu=str(alert.facts.get("gpu", "")))
+    title = AlertTitle(alert=Alert.Kind(alert.kind))
+    return About(name=str(alert.facts["volume"]), what=title) if "volume" in alert.facts else title
 
 
 def failure_of(sync: "Sync") -> Message:

@@ -35,7 +35,8 @@ def with_image(desired: Any, row: Any) -> Any:
         desired,
         has_ssh=row.image_has_ssh,
         image_bytes=row.image_size,
-        untouched=row.image_source == ImageSource.OFFICIAL and not row.has_own_root,
+        # A command of the renter may keep SSH from answering, like changes of the root do.
+        untouched=row.image_source == ImageSource.OFFICIAL and not row.has_own_root and row.launch_id is None,
         registry_auth=_login(row) if begins else {},
     )
 

@@ -9,8 +9,9 @@ from django.utils.translation import ngettext_lazy
 
 from billing.errors import InsufficientFunds
 from common.errors import DomainError, InvalidInput
-from common.messages import English, Message, Micros, Second, Words
+from common.messages.message import Message, Micros, Second, Words
 from common.money import parse_money
+from common.refusals import refused
 from marketplace.search.messages import MODE_WORDS
 
 # -- money
@@ -142,4 +143,4 @@ def refusal(error: DomainError) -> Message:
         with suppress(InvalidInput):  # an amount beyond what money is read up to
             needed, spendable = (parse_money(str(error.extra[name])) for name in ("needed", "spendable"))
             return TooLittle(needed=Micros(needed), spendable=Micros(spendable))
-    return English(sentence=error.detail)
+    return refused(error)

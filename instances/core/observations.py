@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 from uuid import UUID
 
-from common.messages import Message
+from common.messages.message import Message
 from instances.constants import TRACE_SECONDS_MAX
 from instances.models import InstanceSample, InstanceTrace
 from storage.images.pull_progress import Layer
@@ -69,6 +69,15 @@ class InstanceUse(Protocol):
     def trace(self) -> PerSecondUse | None: ...
 
 
+class StartScriptRun(Protocol):
+    """State of the start script of one run."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def exit_code(self) -> int | None: ...
+
+
 @dataclass(frozen=True)
 class ObservedRow:
     """A host agent's observation of one instance."""
@@ -83,6 +92,8 @@ class ObservedRow:
     failure_code: str = ""
     sample: InstanceUse | None = None
     layers: Sequence[Layer] = ()
+    on_start: StartScriptRun | None = None
+    ready: str = ""
 
 
 def sample_of(instance_id: UUID, use: InstanceUse, at: datetime) -> InstanceSample:

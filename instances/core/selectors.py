@@ -1,7 +1,7 @@
 """Reads of instances for renters, hosts and sweeps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ from common.encryption import decrypt
 from common.errors import NotFound
 from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB, PIDS_PER_GPU, STOP_GRACE, SWEEP_BATCH
 from instances.core.image_selectors import IMAGE_COLUMNS, with_image
+from instances.launch.orders import LaunchRow, launch_rows
 from instances.models import Instance, InstanceEvent, Quote, SpotBid, Term
 from instances.states import Desired, InstanceState, TermState
 from storage.operations.host_presence import has_reported
@@ -52,6 +53,8 @@ class DesiredRow:
     root_made: bool = False
     data_disk_made: bool = False
     registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
+    launch: LaunchRow | None = None
+    udp_ports: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,10 @@ class Holding:
 
 
 def instances_of(renter: User) -> QuerySet[Instance]:
-    """Return all instances of the renter, even gone ones, newest first, with host, offer and image."""
-    return Instance.objects.filter(renter=renter).select_related("host", "offer", "image")
+    """Return all instances of the renter, even gone ones, newest first, with host, offer, image and launch settings."""
+    return Instance.objects.filter(renter=renter).select_related(
+        "host", "offer", "image", "launch", "launch_status", "quote"
+    )
 
 
 def instances_in(renter: User, states: Sequence[str]) -> QuerySet[Instance]:
@@ -94,12 +99,16 @@ def quote_of(renter: User, quote_id: UUID) -> Quote:
 
 def whole_quotes(**own: object) -> QuerySet[Quote]:
     """Return quotes with offer, host and image."""
-    return Quote.objects.select_related("image", "offer__host").filter(**own).order_by()
+    return Quote.objects.select_related("image", "launch", "offer__host").filter(**own).order_by()
 
 
 _QUOTE = Prepared(whole_quotes, pk=UUID, renter_id=UUID)
 _INSTANCE = Prepared(
-    lambda **own: Instance.objects.select_related("host", "offer", "image").filter(**own).order_by(),
+    lambda **own: (
+        Instance.objects.select_related("host", "offer", "image", "launch", "launch_status", "quote")
+        .filter(**own)
+        .order_by()
+    ),
     pk=UUID,
     renter_id=UUID,
 )
@@ -137,7 +146,7 @@ _DESIRED = Prepared(
                 "cpu_only",
             ),
             *("data_disk_gb", "system_disk_gb", "ports", "ssh_keys", "jupyter_token", "sealed_password", "allow_from"),
-            *("root_number", "brought_root", "started_at", "former_root", "data_disk_made"),
+            *("udp_ports", "launch", "root_number", "brought_root", "started_at", "former_root", "data_disk_made"),
         )
         .order_by("pk")
     ),
@@ -148,10 +157,16 @@ _DESIRED = Prepared(
 def desired_instances(host_id: UUID, *, mounts: bool = True) -> list[DesiredRow]:
     """Return the desired rows of all instances of the host that are not gone.
 
-    It makes one query for instances and one for mounts.
+    It makes one query for instances, one for mounts, and one for launch settings where there are any.
     """
-    mounted = mounts_on_host(host_id) if mounts else {}
-    return [_annotated_row(row, mounted.get(row.pk, ())) for row in _DESIRED.all(host_id=host_id)]
+    mounted, rows = mounts_on_host(host_id) if mounts else {}, _DESIRED.all(host_id=host_id)
+    launches = launch_rows(row.launch_id for row in rows if row.desired == Desired.RUNNING)
+    return [_with_launch(_annotated_row(row, mounted.get(row.pk, ())), launches.get(row.launch_id)) for row in rows]
+
+
+def _with_launch(desired: DesiredRow, launch: LaunchRow | None) -> DesiredRow:
+    """Return the row with launch settings only if it is to run: nothing else needs the secrets."""
+    return replace(desired, launch=launch) if launch is not None and desired.run == Desired.RUNNING else desired
 
 
 def _annotated_row(row: Any, mounts: Sequence[MountRow]) -> DesiredRow:
@@ -183,6 +198,7 @@ def desired_row(
         root_made=row.started_at is not None and not row.awaits_root,
         system_disk_gb=row.system_disk_gb,
         ports=[(container, host) for container, host in row.ports],
+        udp_ports=row.udp_ports,
         ssh_keys=row.ssh_keys,
         env={"JUPYTER_TOKEN": row.jupyter_token} if row.jupyter_token else {},
         preempt_at=None if yields_at is None else int(yields_at.timestamp()),
@@ -201,7 +217,7 @@ def live_on_host(host_id: UUID) -> dict[UUID, Instance]:
 def _live(host_id: UUID) -> QuerySet[Instance]:
     rows = Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE)
     named = rows.annotate(payee_id=F("host__owner_id"), gpu_model=F("offer__gpu_model"))
-    return named.defer("ssh_keys", "ports", "jupyter_token", "sealed_password", "allow_from").order_by("pk")
+    return named.defer("ssh_keys", "ports", "udp_ports", "jupyter_token", "sealed_password", "allow_from").order_by("pk")
 
 
 _LIVE = Prepared(_live, host_id=UUID)
@@ -282,13 +298,6 @@ def all_terms_of(instance_ids: Sequence[UUID]) -> list[Term]:
 
 
 _TERMS = Prepared(lambda **own: Term.objects.filter(**own).order_by("starts_at"), instance_id=UUID)
-
-
-def without_hosts(instance_ids: Sequence[UUID], host_ids: frozenset[UUID]) -> list[UUID]:
-    """Return those of the instances that are on none of these hosts, in their order."""
-    spared = Instance.objects.filter(pk__in=instance_ids, host_id__in=host_ids) if host_ids and instance_ids else None
-    on_them = set(spared.values_list("pk", flat=True)) if spared is not None else set()
-    return [instance_id for instance_id in instance_ids if instance_id not in on_them]
 
 
 def due_terms(ended_before: datetime, spared: frozenset[UUID]) -> list[UUID]:

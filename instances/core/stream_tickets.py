@@ -30,16 +30,18 @@ PORT: Final = "port"
 EXEC: Final = "exec"
 FILES: Final = "files"
 READ: Final = "read"
+WRITE: Final = "write"
 STREAM_LIFETIME: Final = timedelta(seconds=60)
 DOWNLOAD_LIFETIME: Final = timedelta(hours=1)  # within which an interrupted download can be resumed
 STREAM_PATH: Final = "/relay/v1/streams"
 DOWNLOAD_PATH: Final = "/relay/v1/download"
+UPLOAD_PATH: Final = "/relay/v1/upload"
 _GRANT: Final = b"berth-grant-v1\n"
 _TICKET: Final = b"berth-ticket-v1\n"
 
 
 @dataclass(frozen=True)
-class StreamTicket:
+class StreamAddress:
     """Path and ticket of a stream, with the time at which the ticket expires."""
 
     path: str
@@ -47,7 +49,7 @@ class StreamTicket:
     expires_at: datetime
 
 
-def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, session: str = "") -> StreamTicket:
+def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, session: str = "") -> StreamAddress:
     """Issue a ticket that enters the renter's running instance once.
 
     `session` names a terminal that can be reconnected to.
@@ -56,25 +58,37 @@ def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, se
     own = hashlib.sha256(f"{renter.pk.hex}:{session}".encode()).hexdigest()[:32] if session else ""
     bonds = ticket_credentials_of(renter)
     ticket = stream_ticket(instance=instance, kind=kind, port=port, lifetime=STREAM_LIFETIME, session=own, bonds=bonds)
-    return StreamTicket(STREAM_PATH, ticket, clock.now() + STREAM_LIFETIME)
+    return StreamAddress(STREAM_PATH, ticket, clock.now() + STREAM_LIFETIME)
 
 
-def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamTicket:
+def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamAddress:
     """Issue a ticket to read one file or folder of the renter's running instance.
 
     It can be used again after an interruption, until it expires.
     """
+    return _open_path(renter, instance_id, path, kind=READ, address=DOWNLOAD_PATH)
+
+
+def open_upload(*, renter: User, instance_id: UUID, path: str) -> StreamAddress:
+    """Issue a ticket to write one file, or to unpack an archive into one folder, of the renter's running instance.
+
+    It can be used again after an interruption, until it expires.
+    """
+    return _open_path(renter, instance_id, path, kind=WRITE, address=UPLOAD_PATH)
+
+
+def _open_path(renter: User, instance_id: UUID, path: str, *, kind: str, address: str) -> StreamAddress:
     instance = _running(renter, instance_id)
     spelled = quote_from_bytes(path.encode("utf-8", "surrogateescape"))
     ticket = stream_ticket(
         instance=instance,
-        kind=READ,
+        kind=kind,
         path=spelled,
         lifetime=DOWNLOAD_LIFETIME,
         once=False,
         bonds=ticket_credentials_of(renter),
     )
-    return StreamTicket(DOWNLOAD_PATH, ticket, clock.now() + DOWNLOAD_LIFETIME)
+    return StreamAddress(address, ticket, clock.now() + DOWNLOAD_LIFETIME)
 
 
 def _running(renter: User, instance_id: UUID) -> Instance:
@@ -115,7 +129,7 @@ def stream_ticket(
     return _signed(f"stream:{instance.host_id.hex}:{sealed}", expires_at, bonds)
 
 
-def pair_ticket(*, pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
+def peer_ticket(*, pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
     """Sign a ticket with which one of two hosts ("source", "target") meets the other at the relay.
 
     It can be used again whenever the connection breaks.

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 from common import change_counters, clock
 from common.db.prepared import insert
 from common.errors import StaleRow, UnlawfulMove
-from common.message_words import columns
-from common.messages import Message
+from common.messages.message import Message
+from common.messages.rendering import columns
 from common.transitions import move
 from instances.constants import DEADLINES
 from instances.core.wakeup_payloads import change_payload, early_order
@@ -56,7 +56,7 @@ def change_state(
     )
     emit_state_change(instance, kind=kind, detail=detail)
     renter = _renter(instance)
-    change_counters.notify_change(renter, slips={renter: change_payload(instance)})
+    change_counters.notify_change(renter, payloads={renter: change_payload(instance)})
 
 
 def record_event(instance: Instance, *, kind: str, actor: str, detail: Message | None = None) -> None:
@@ -77,7 +77,7 @@ def touch_to_run(instance: Instance, mounts: Sequence[MountRow] | None = None) -
     """Wake the host's agent with the order to run a new generation, and the renter's pages."""
     host, renter = _host(instance), _renter(instance)
     change_counters.notify_change(
-        host, renter, slips={host: early_order(instance, mounts), renter: change_payload(instance)}
+        host, renter, payloads={host: early_order(instance, mounts), renter: change_payload(instance)}
     )
 
 
@@ -98,7 +98,7 @@ def check_action(instance: Instance, verb: str) -> None:
 def check_lock(instance: Instance) -> None:
     """Raise Locked for an instance that its renter has locked, unless it is being released already."""
     if instance.locked and instance.state not in ENDING:
-        raise Locked("It is locked against release and re-imaging. Unlock it first.")
+        raise Locked("Release protection is on. Turn it off first.")
 
 
 def retry_stale(attempt: Callable[[], Result]) -> Result:

@@ -48,9 +48,11 @@ def early_order(instance: Instance, mounts: Sequence[MountRow] | None = None) ->
     """Return an encrypted order that says of this instance what a sync would, or "" where it must wait.
 
     It passes through Redis and the relay, and contains the password's hash and tokens of programs, so only the host
-    can decrypt it. Reads offer and image, and mounts unless given. An image that needs a login waits for a sync,
-    since only a sync carries logins.
+    can decrypt it. Reads offer and image, and mounts unless given. An image that needs a login, and launch settings,
+    wait for a sync, since only a sync carries logins and secrets.
     """
+    if instance.launch_id is not None:
+        return ""
     if instance.image.private or (instance.image.digest and instance.image.source == "saved"):
         return ""
     mounts = mounts_of(instance.pk) if mounts is None else mounts

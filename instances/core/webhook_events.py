@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from accounts.webhooks.outbox import emit
 from common.ids import public_id
-from common.message_words import english
-from common.messages import Message, stored
+from common.messages.message import Message, stored
+from common.messages.rendering import english
 from instances.models import Instance
 from instances.states import InstanceState
 
@@ -20,13 +20,13 @@ _KINDS: Final[Mapping[str, str]] = {
 
 def emit_state_change(instance: Instance, *, kind: str, detail: Message | None) -> None:
     """Emit the webhook event of a state change, in the transaction that makes it."""
-    told = _KINDS.get(instance.state)
-    if told is None:
+    webhook_kind = _KINDS.get(instance.state)
+    if webhook_kind is None:
         return
     failed = instance.state == InstanceState.FAILED
     failure = {"code": instance.failure_code, "fault_of": instance.fault_of} if failed else None
     payload = {**named(instance), "reason": kind, "detail": english(detail), "message": stored(detail), "failure": failure}
-    emit(user_id=instance.renter_id, kind=told, payload=payload)
+    emit(user_id=instance.renter_id, kind=webhook_kind, payload=payload)
 
 
 def emit_preemption_notice(instance: Instance, *, stops_at: str) -> None:

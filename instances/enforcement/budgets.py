@@ -13,7 +13,8 @@ from billing.budgets.services import create_budget, notify_limit_reached, notify
 from billing.constants import INSTANCE_SOURCE
 from billing.metering.settle import lock_source
 from instances.core.money_messages import BudgetReached
-from instances.core.selectors import instance_of, without_hosts
+from instances.core.selectors import instance_of
+from instances.core.silent_hosts import without_silent
 from instances.lifecycle.stop import halt_instance
 from instances.models import Term
 from marketplace.reliability.silence_selectors import silent_hosts_in_mass_silence
@@ -46,13 +47,13 @@ def set_budget(*, owner: User, scope: str, subject_id: UUID | None, period: str,
 def enforce_budgets(*, now: datetime) -> int:
     """Notify of budget thresholds that were reached, and stop instances that hard budgets do not cover.
 
-    Returns how many instances were stopped.
+    Those on silent hosts cost nothing and are left out. Returns how many instances were stopped.
     """
     budgets = all_budgets()
     record_sources(sources=_terms_of([budget.subject_id for budget in budgets if budget.scope == "instance"]))
     notify_marks(people={budget.pk: _recipients(budget) for budget in budgets}, now=now)
     over = over_budget(source_kind=INSTANCE_SOURCE, now=now)
-    ids = without_hosts(list(over), silent_hosts_in_mass_silence(now))
+    ids = without_silent(list(over), now, spared=silent_hosts_in_mass_silence(now))
     return sum(_stop(instance_id, over[instance_id], now) for instance_id in ids)
 
 

@@ -3,6 +3,7 @@
 import socket
 
 from common.clock_guard import clock_problem
+from instances.core.incident_messages import ClockUntrusted
 from marketplace.hosts.incidents import open_incident
 
 JUMPED = "clock_jumped"
@@ -14,6 +15,6 @@ def clock_is_trusted() -> bool:
     If not, an incident for this machine is opened, which staff have to close.
     """
     trouble = clock_problem()
-    if trouble:
-        open_incident(kind=JUMPED, subject=socket.gethostname(), detail=f"{trouble} Nothing is metered or swept by it.")
-    return not trouble
+    if trouble is not None:
+        open_incident(kind=JUMPED, subject=socket.gethostname(), detail=ClockUntrusted(trouble=trouble))
+    return trouble is None

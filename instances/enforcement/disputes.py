@@ -17,7 +17,7 @@ from billing.payments.selectors import wallets_in_dispute
 from billing.pricing.estimates import RESERVED, SPOT
 from common.db.transactions import use_case
 from common.errors import DomainError
-from common.messages import Message
+from common.messages.message import Message
 from instances.billing_mode.term_expiry import end_reservation, end_terms_early
 from instances.core.money_messages import Disputed, TakenBack
 from instances.core.selectors import instances_of_terms

@@ -20,13 +20,12 @@ from billing.pricing.estimates import RESERVED
 from common import clock
 from common.db.transactions import use_case
 from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field
-from common.host_words import renter_says
 from common.ids import public_id
-from common.messages import Quoted, RenterSays
+from common.messages.message import About, Quoted, RenterSays
 from common.printable import check_printable
 from instances.core.selectors import all_terms_of, instance_of
 from instances.core.transitions import RENTER, SYSTEM, record_event, retry_stale
-from instances.lifecycle.host_faults import give_back_run, record_refund
+from instances.lifecycle.host_faults import record_refund, refund_run
 from instances.lifecycle.meter_closing import resume_term_of_failed
 from instances.lifecycle.stop import stop_now
 from instances.metering.reserved_terms import pause_term, payee_of
@@ -71,8 +70,9 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
             hold_back(owner_id=owner, source_kind=kind, source_id=source)
         stop_now(instance, kind="fault_reported", actor=RENTER, detail=RenterSays(words=Quoted(detail)))
         FaultReport.objects.create(instance=instance, run_generation=run, detail=detail, began_at=began_at)
-        words = f"{instance.host.name}: {renter_says(detail)}"
-        open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=words)
+        words = RenterSays(words=Quoted(detail))
+        told = About(name=instance.host.name, what=words)
+        open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=told)
         return instance
 
     with use_case():
@@ -145,7 +145,7 @@ def _release_earnings(instance: Instance, *, upheld: bool, by: User) -> None:
 
 
 def _refund(report: FaultReport, instance: Instance) -> None:
-    given_back = give_back_run(
+    given_back = refund_run(
         instance, run=report.run_generation, since=report.began_at, until=report.opened_at, code=NOT_WORKING
     )
     record_refund(instance, given_back)

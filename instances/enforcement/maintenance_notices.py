@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 from common.db.transactions import use_case
-from common.messages import HostSays, Message, host_message
-from instances.core.event_messages import MaintenanceNoted, MaintenancePlanned
+from common.messages.message import HostSays, Message, host_message
+from instances.core.event_messages import MaintenanceAtHost, MaintenanceAtHostWithNote
 from instances.core.selectors import live_on_host
 from instances.core.transitions import HOST, record_event, touch_renter
 from instances.states import ENDING
 from marketplace.hosts.maintenance import mark_renters_notified
-from marketplace.reliability.selectors import unannounced_maintenance
+from marketplace.reliability.selectors import maintenance_to_notify
 from marketplace.states import MaintenanceCategory
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def notify_of_maintenance() -> int:
     """Record an event for each instance on the host, once for each announcement; return how many."""
-    return sum(_notify(window) for window in unannounced_maintenance())
+    return sum(_notify(window) for window in maintenance_to_notify())
 
 
 def _notify(window: "Maintenance") -> int:
@@ -37,5 +37,5 @@ def _notify(window: "Maintenance") -> int:
 def _detail_of(window: "Maintenance") -> Message:
     category, note = MaintenanceCategory(window.category), host_message(window.detail)
     if isinstance(note, HostSays):
-        return MaintenanceNoted(category=category, begins=window.starts_at, ends=window.ends_at, note=note)
-    return MaintenancePlanned(category=category, begins=window.starts_at, ends=window.ends_at)
+        return MaintenanceAtHostWithNote(category=category, begins=window.starts_at, ends=window.ends_at, note=note)
+    return MaintenanceAtHost(category=category, begins=window.starts_at, ends=window.ends_at)

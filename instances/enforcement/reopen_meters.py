@@ -9,6 +9,8 @@ from billing.metering.escrow import lock_parties
 from billing.metering.source_selectors import locked_meter
 from common.db.transactions import use_case
 from common.ids import public_id
+from common.messages.message import Second
+from instances.core.incident_messages import Remetered
 from instances.core.money_messages import Unpaid
 from instances.core.selectors import any_instance
 from instances.lifecycle.stop import halt_instance
@@ -37,8 +39,7 @@ def _repair(instance_id: UUID, now: datetime) -> bool:
     except InsufficientFunds:
         return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=Unpaid())
     if reopened:
-        detail = f"It ran without a meter; it has one again from {now:%Y-%m-%d %H:%M:%S} UTC on. Who closed the old one?"
-        open_incident(kind=UNMETERED, subject=public_id("inst", instance_id), detail=detail)
+        open_incident(kind=UNMETERED, subject=public_id("inst", instance_id), detail=Remetered(at=Second(now)))
     return reopened
 
 

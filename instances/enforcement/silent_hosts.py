@@ -9,13 +9,14 @@ from billing.pricing.estimates import HOURLY, TIERED
 from common.db.transactions import use_case
 from common.errors import StaleRow
 from instances.core.selectors import with_paid_disks
+from instances.core.silent_hosts import silent_instances
 from instances.core.timer_selectors import retention_metered
 from instances.metering.meters import open_disk, open_kept_gpus
 from instances.metering.reserved_terms import locked_with_wallets, payee_of
 from instances.models import Instance
 from instances.retention.data_retention import resume_paid_retention
 from instances.states import ENDING, InstanceState
-from storage.operations.host_presence import has_reported, is_silent
+from storage.operations.host_presence import has_reported
 from storage.volumes.silent_hosts import pause_silent, pause_storage, paused, resume_storage
 
 _KINDS = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
@@ -80,13 +81,6 @@ def _resume_retention(instance_id: UUID, now: datetime) -> bool:
             return resume_paid_retention(locked_with_wallets(instance_id), at=now)
     except StaleRow:
         return False
-
-
-def silent_instances(now: datetime, host_id: UUID | None = None) -> dict[UUID, datetime]:
-    """Map each instance on a silent host, or on this one if it is silent, to the host's last report."""
-    rows = Instance.objects.filter(is_silent(now)).exclude(state=InstanceState.GONE).order_by()
-    rows = rows if host_id is None else rows.filter(host_id=host_id)
-    return dict(rows.values_list("pk", "host__last_seen_at"))
 
 
 def keeps_gpus(now: datetime) -> list[UUID]:

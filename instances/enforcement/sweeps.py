@@ -3,6 +3,7 @@
 Each finds its own work in the tables, so a lost hint costs time and nothing else.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -14,12 +15,24 @@ from billing.metering.costs import exhausted_sources, open_holds
 from billing.metering.holds import is_unpaid
 from common.db.transactions import exclusive_lock, use_case
 from common.ids import public_id
+from common.messages.message import Message, Micros, Parts
 from instances.billing_mode.term_expiry import end_due_terms, end_unpaid_terms
 from instances.constants import SWEEP_BATCH
 from instances.core.event_messages import Overdue
+from instances.core.incident_messages import (
+    HeldWithoutWaiting,
+    LeaseDifference,
+    LedgerFinding,
+    NoGpus,
+    OverdueSince,
+    WaitsWithoutHold,
+    names_of,
+)
 from instances.core.money_messages import Unpaid
-from instances.core.selectors import data_due, expected_holdings, overdue_instances, without_hosts
+from instances.core.selectors import data_due, expected_holdings, overdue_instances
+from instances.core.silent_hosts import without_silent
 from instances.core.transitions import SYSTEM, record_event, touch_renter
+from instances.enforcement.silent_hosts import pause_on_silent_hosts
 from instances.lifecycle.stop import halt_instance
 from instances.models import Instance
 from instances.release.services import expire_instance
@@ -51,17 +64,20 @@ def enforce_deadlines(*, now: datetime) -> int:
 def stop_exhausted(*, now: datetime) -> int:
     """Stop running instances whose hold is used up and whose wallet is empty; return how many.
 
-    Their data is kept.
+    Their data is kept. Those on silent hosts use up nothing and are left out.
     """
-    ids = without_hosts(exhausted_sources(source_kind=INSTANCE_SOURCE, now=now), silent_hosts_in_mass_silence(now))
+    unpaid = exhausted_sources(source_kind=INSTANCE_SOURCE, now=now)
+    ids = without_silent(unpaid, now, spared=silent_hosts_in_mass_silence(now))
     return sum(_halt_unpaid(instance_id, now) for instance_id in ids)
 
 
 def end_terms(*, now: datetime) -> int:
     """End terms that are over or unpaid, and release kept GPUs that nobody pays for; return how many.
 
-    Hosts that may only seem silent because our own network is down are left out (D6).
+    Hosts that may only seem silent because our own network is down are left out (D6). What is kept on silent hosts is
+    paused first: after an outage of that sweep it would else be taken for unpaid.
     """
+    pause_on_silent_hosts(now=now)
     spared = silent_hosts_in_mass_silence(now)
     return sum(follow(now=now, spared=spared) for follow in (end_due_terms, end_unpaid_terms, release_unpaid_gpus))
 
@@ -101,7 +117,8 @@ def audit_ledger() -> int:
     """
     _, findings = run_audit(asked_by=NIGHTLY, mailed=True)
     for finding in findings:
-        open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=str(finding))
+        detail = LedgerFinding(check=finding.code, subject=finding.subject, detail=finding.detail, rule=finding.rule)
+        open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=detail)
     return len(findings)
 
 
@@ -136,25 +153,32 @@ def _report_overdue(instance: Instance) -> bool:
         if not same.update(deadline=None):
             return False
         record_event(instance, kind="overdue", actor=SYSTEM, detail=Overdue(state=InstanceState(instance.state)))
-        subject = public_id("inst", instance.pk)
-        open_incident(kind=OVERDUE, subject=subject, detail=f"{instance.state} past {instance.deadline:%Y-%m-%d %H:%M}")
+        if instance.deadline is not None:
+            detail = OverdueSince(state=InstanceState(instance.state), at=instance.deadline)
+            open_incident(kind=OVERDUE, subject=public_id("inst", instance.pk), detail=detail)
         touch_renter(instance)
     return True
 
 
-def _watch_hold_differences() -> dict[UUID, str]:
+def _watch_hold_differences() -> dict[UUID, Message]:
     held, expected = open_holds(source_kind=WATCH_SOURCE), watch_holds_expected()
-    orphans = {watch: f"{held[watch]} micro-units are held, but it does not wait." for watch in held.keys() - expected}
-    return orphans | dict.fromkeys(expected - held.keys(), "It waits to rent, but nothing is held for it.")
+    orphans: dict[UUID, Message] = {
+        watch: HeldWithoutWaiting(amount=Micros(held[watch])) for watch in held.keys() - expected
+    }
+    return orphans | dict.fromkeys(expected - held.keys(), WaitsWithoutHold())
 
 
-def _lease_differences() -> dict[UUID, str]:
+def _lease_differences() -> dict[UUID, Message]:
     expected = {holding.instance_id: set(holding.gpu_uuids) for holding in [*expected_holdings(), *holdings_of_migrations()]}
     held: dict[UUID, set[str]] = {}
     for lease in live_leases():
         held.setdefault(lease.holder, set()).add(lease.gpu_uuid)
     return {
-        holder: f"Leases: {sorted(held.get(holder, ()))}; by the instance's books: {sorted(expected.get(holder, ()))}."
+        holder: LeaseDifference(leased=_gpus(held.get(holder, ())), expected=_gpus(expected.get(holder, ())))
         for holder in sorted(expected.keys() | held.keys())
         if expected.get(holder, set()) != held.get(holder, set())
     }
+
+
+def _gpus(uuids: Collection[str]) -> Message:
+    return Parts(parts=names_of(uuids)) if uuids else NoGpus()

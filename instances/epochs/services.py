@@ -16,6 +16,7 @@ from billing.ledger.freezes import freeze_money
 from common.db.transactions import use_case
 from common.errors import DomainError
 from common.ids import public_id
+from instances.access.commands import give_up_open_commands
 from instances.core.event_messages import TakenOver
 from instances.core.observations import ObservedRow
 from instances.core.selectors import any_instance, live_on_host
@@ -53,6 +54,7 @@ def begin_epoch(*, reason: str, backup_at: datetime | None = None, above: int = 
     with use_case():
         Instance.objects.exclude(state=InstanceState.GONE).update(fence=F("fence") + FENCE_JUMP)
         skip_invoice_numbers()
+        give_up_open_commands()
         return open_epoch(reason=reason, backup_at=backup_at, above=above)
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from common.db.transactions import use_case
 from common.errors import StaleRow
-from instances.access import logs
+from instances.access import commands, logs
 from instances.lifecycle import grow_disk
 from instances.object_sync import disk_syncs
 from instances.transfers import completion
@@ -21,6 +21,7 @@ from storage.volumes import grow, snapshots, transfer_completion, volumes
 # cancelled.
 RESULT_HANDLERS: Final[Mapping[str, Callable[[Any], None]]] = {
     logs.KIND: logs.store_log_result,
+    commands.KIND: commands.store_result,
     **dict.fromkeys(completion.KINDS, completion.apply_copy_result),
     grow_disk.KIND: grow_disk.apply_growth_result,
     volumes.MAKE: volumes.apply_creation_result,

@@ -11,19 +11,20 @@ from common.db.prepared import batched_writes
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
-from common.message_words import columns
-from common.messages import Message
+from common.messages.message import Message
+from common.messages.rendering import columns
 from instances.billing_mode.term_expiry import end_due_term
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.host_ports import free_ports
+from instances.core.incident_messages import ForeignContainers, OtherGpus, UnknownGeneration, names_of
 from instances.core.observations import ObservedRow
 from instances.core.selectors import ids_of_host, live_on_host, running_terms
 from instances.core.transitions import HOST, NO_PROGRESS, change_state, record_event, touch_host, touch_renter
 from instances.enforcement.leftovers import leftover_instance_ids
 from instances.enforcement.use_proofs import ALIVE, prove_and_sample
 from instances.lifecycle.cut_off import (
-    is_cut_off,
+    is_newly_cut_off,
     is_reached_again,
     mark_cut_off,
     mark_reachable,
@@ -38,16 +39,17 @@ from instances.lifecycle.meter_closing import (
     resume_term_of_failed,
     start_metering_use,
 )
+from instances.lifecycle.port_conflicts import replace_taken_port
 from instances.lifecycle.reimage import accepted_root_fields, revert_root, should_revert_root
-from instances.lifecycle.taken_ports import replace_taken_port
 from instances.models import Instance
 from instances.monitoring.alerts import raise_out_of_memory
-from instances.monitoring.lost_data import found_disk_fields, record_lost_data
+from instances.monitoring.lost_data import close_lost_data, found_disk_fields, record_lost_data
 from instances.spot.bids import hint_freed_gpus
 from instances.states import Desired, FaultOf, InstanceState
 from instances.transfers.completion import record_cleared
 from instances.transfers.selectors import migrated_ids
 from marketplace.hosts.incidents import open_incident
+from marketplace.incident_messages import stuck
 from marketplace.leasing.lease import release_leases
 
 logger = logging.getLogger(__name__)
@@ -76,7 +78,7 @@ def observe_report(
             _run_isolated(live[instance_id], _absence_action(live[instance_id], at))
     record_cleared(host_id=host_id, absent=[instance_id for instance_id in absent if instance_id not in live], at=at)
     if foreign:
-        detail = f"Containers that nobody asked for: {', '.join(sorted(foreign))[:2000]}"
+        detail = ForeignContainers(names=names_of(foreign))
         open_incident(kind="foreign_container", subject=public_id("host", host_id), detail=detail)
     unknown = {*(row.id for row in rows), *absent} - live.keys()
     return _unknown_ids(host_id, unknown)
@@ -115,13 +117,13 @@ def _action_for(instance: Instance, row: ObservedRow, at: datetime) -> Action | 
     An older generation is ignored (fault 18 in docs/faults.md).
     """
     if row.generation > instance.run_generation:
-        return lambda: _report_inconsistency(instance, f"It reports generation {row.generation}, which was never asked for.")
+        return lambda: _report_inconsistency(instance, UnknownGeneration(generation=row.generation))
     if row.generation < instance.run_generation:
         return None
     target = next_state(instance.state, instance.desired, row.phase)
     if target is not None:
         return lambda: _MOVES[target](instance, row, at)
-    if instance.state == InstanceState.FAILED and row.phase == "stopped" and not instance.is_released_by_host:
+    if instance.state == InstanceState.FAILED and row.phase == "stopped" and not instance.is_proven_stopped:
         return lambda: _release_failed(instance, at)
     return _finding_action(instance, row, at)
 
@@ -129,11 +131,11 @@ def _action_for(instance: Instance, row: ObservedRow, at: datetime) -> Action | 
 def _finding_action(instance: Instance, row: ObservedRow, at: datetime) -> Action | None:
     if is_reached_again(instance, row):
         return lambda: mark_reachable(instance, at)
-    if instance.cut_off_since is None and is_cut_off(instance, row):
+    if is_newly_cut_off(instance, row):
         return lambda: mark_cut_off(instance, row, at)
     runs = row.phase in ALIVE and instance.desired == Desired.RUNNING
     if runs and not set(instance.gpu_uuids).issuperset(row.gpu_uuids):
-        return lambda: _report_inconsistency(instance, f"It runs with GPUs that it does not hold: {sorted(row.gpu_uuids)}.")
+        return lambda: _report_inconsistency(instance, OtherGpus(gpus=names_of(row.gpu_uuids)))
     if instance.deadline is not None and row.detail != instance.progress_message:
         return lambda: _record_progress(instance, row.detail)
     return None
@@ -159,7 +161,7 @@ def _run_isolated(instance: Instance, answer: Action | None) -> None:
         logger.info("instance %s moved meanwhile; the next report tells again", instance.pk)
     except DomainError as error:
         logger.exception("report on instance %s not taken in", instance.pk)
-        open_incident(kind="report_refused", subject=public_id("inst", instance.pk), detail=error.detail)
+        open_incident(kind="report_refused", subject=public_id("inst", instance.pk), detail=stuck(error))
 
 
 # State changes. Each locks in the documented order: wallets, leases with their offers, then the instance.
@@ -263,8 +265,8 @@ def _become_gone(instance: Instance, at: datetime) -> None:
     close_everything(instance, at=at)
     _release_leases(instance, reason="released")
     ended: dict[str, Any] = {"released_at": at, "release_at": None, "holds_gpus": False, "observed_at": at}
-    ended |= no_longer_cut_off(instance, at)
-    change_state(instance, InstanceState.GONE, kind="gone", actor=HOST, **ended)
+    close_lost_data(instance)
+    change_state(instance, InstanceState.GONE, kind="gone", actor=HOST, **ended, **no_longer_cut_off(instance, at))
     free_ports(instance_id=instance.pk)
 
 
@@ -309,7 +311,7 @@ def _record_progress(instance: Instance, said: Message | None) -> None:
         touch_renter(instance)
 
 
-def _report_inconsistency(instance: Instance, detail: str) -> None:
+def _report_inconsistency(instance: Instance, detail: Message) -> None:
     open_incident(kind="strange_report", subject=public_id("inst", instance.pk), detail=detail)
 
 
@@ -345,4 +347,4 @@ def _end_term_isolated(instance_id: UUID, at: datetime) -> None:
         logger.info("the term of instance %s is turned by the sweep", instance_id)
     except DomainError as error:
         logger.exception("the term of instance %s is not turned", instance_id)
-        open_incident(kind="report_refused", subject=public_id("inst", instance_id), detail=error.detail)
+        open_incident(kind="report_refused", subject=public_id("inst", instance_id), detail=stuck(error))

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from billing.errors import InsufficientFunds
 from common import clock
 from common.errors import FieldError, UnlawfulMove, wrong_field
-from common.message_words import columns
+from common.messages.rendering import columns
 from instances.access.logs import KIND as LOG
 from instances.constants import GROW_WITHIN
 from instances.core.event_messages import DiskResized, DiskSize
@@ -58,7 +58,9 @@ def check_growth(instance: Instance, data_disk_gb: int) -> None:
     if not instance.data_disk_gb and instance.state not in _AT_REST:
         raise wrong_field("data_disk_gb", _("Stop the instance before adding a data disk."))
     if operations_of(instance.pk).filter(ended_at=None).exclude(kind=LOG).exists():
-        raise UnlawfulMove("Other work on its data goes on; try again when that has ended.", actions=instance.actions)
+        raise UnlawfulMove(
+            "Another operation on its data is in progress; try again once it has finished.", actions=instance.actions
+        )
 
 
 def grow(instance: Instance, data_disk_gb: int) -> None:
@@ -127,7 +129,7 @@ def _record_failure(instance: Instance, operation: "Operation", now: datetime) -
     """Record that the disk keeps its size and price."""
     if not instance.disk_micros_per_day:
         close_disk(instance.pk, at=now)
-    code, detail = operation.failure_code or operation.state, operation.says
+    code, detail = operation.failure_code or operation.state, operation.last_message
     setback = {"setback_code": code, **columns("setback_detail", detail)}
     Instance.objects.filter(pk=instance.pk).update(**setback, generation=F("generation") + 1)
     record_event(instance, kind="growth_failed", actor=HOST, detail=detail)

@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 
 from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.metering.host_fault_credits import credit_run
-from common.messages import Micros
+from common.messages.message import Micros
 from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.core.money_messages import Refunded
 from instances.core.selectors import all_terms_of
@@ -18,6 +18,7 @@ from marketplace.reliability.events import record_failed_start, record_host_faul
 from storage.states import ImageSource
 
 _RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
+_OVER: Final = (TermState.ENDED, TermState.EXITED)
 
 
 def record_successful_start(instance: Instance, *, owner_id: UUID, at: datetime) -> None:
@@ -40,7 +41,7 @@ def record_fault(instance: Instance, *, owner_id: UUID, code: str, at: datetime)
     given_back = 0
     if ran and instance.state == InstanceState.RUNNING:
         began = instance.started_at or at
-        given_back = give_back_run(instance, run=instance.run_generation, since=began, until=at, code=code)
+        given_back = refund_run(instance, run=instance.run_generation, since=began, until=at, code=code)
     if instance.renter_id != owner_id:
         record = record_host_fault if ran else record_failed_start
         record(host_id=instance.host_id, subject=_run_of(instance), at=at, detail=code)
@@ -59,17 +60,16 @@ def record_refund(instance: Instance, micros: int) -> None:
         record_event(instance, kind="given_back", actor=SYSTEM, detail=Refunded(amount=Micros(micros)))
 
 
-def give_back_run(instance: Instance, *, run: int, since: datetime, until: datetime, code: str) -> int:
+def refund_run(instance: Instance, *, run: int, since: datetime, until: datetime, code: str) -> int:
     """Refund the end of a run from every source that charged it, as `credit_run`; return the micro-units.
 
-    The refund of a prepaid term goes into escrow, and to the renter when the term ends. A prepaid term that has ended is
-    settled and refunds nothing.
+    The refund of a prepaid term goes into escrow, and to the renter when the term ends; after its end, to the renter at
+    once.
     """
-    over = (TermState.ENDED, TermState.EXITED)
     terms = all_terms_of([instance.pk])
     return credit_run(
         sources=[(INSTANCE_SOURCE, instance.pk), *((TERM_SOURCE, term.pk) for term in terms)],
-        settled=[(TERM_SOURCE, term.pk) for term in terms if is_prepaid(term) and term.state in over],
+        ended_terms={term.pk: instance.renter_id for term in terms if is_prepaid(term) and term.state in _OVER},
         key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{run}",
         since=since,
         until=until,
@@ -95,4 +95,6 @@ def party_at_fault(instance: Instance, code: str) -> FaultOf:
 
 
 def _is_untouched(instance: Instance) -> bool:
-    return not instance.has_own_root and instance.image.source == ImageSource.OFFICIAL
+    """Return whether nothing of the renter's runs: launch settings can break an official image's start, too."""
+    official = instance.image.source == ImageSource.OFFICIAL
+    return official and not instance.has_own_root and instance.launch_id is None

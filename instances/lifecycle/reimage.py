@@ -4,6 +4,7 @@ The data disk stays, and so does the former root until the new one has run.
 """
 
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -12,8 +13,8 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove
-from common.message_words import columns
-from common.messages import Change, Message
+from common.messages.message import Change, Message
+from common.messages.rendering import columns
 from instances.access.extra_ports import take_additional_ports
 from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
 from instances.core.endpoints import container_ports
@@ -31,6 +32,7 @@ from instances.core.transitions import (
     touch_renter,
     touch_to_run,
 )
+from instances.lifecycle.launch_columns import launch_fields
 from instances.metering.reserved_terms import update_locked_columns
 from instances.models import Instance
 from instances.orders.quotes import check_image
@@ -41,16 +43,17 @@ from storage.images.selectors import find_image
 if TYPE_CHECKING:
     from storage.models import Image
 
-_NO_WAY_BACK = {"former_root": None, "former_image_id": None}
+_NO_WAY_BACK = {"former_root": None, "former_image_id": None, "former_launch_id": None}
 _COMING = (InstanceState.STARTING, InstanceState.RESTARTING)
 
 
-def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance:
+def reimage_instance(*, renter: User, instance_id: UUID, image: str, launch: Mapping[str, Any] | None = None) -> Instance:
     """Replace the root of an instance by a fresh one from an image (a slug or public id).
 
     A running instance gets it at once with its GPUs kept, a stopped one at its next start. Everything outside the
-    data disk is lost when the new root runs; a failure before that leads back to the former root. Raises
-    UnlawfulMove, NotFound, NoPorts, or InvalidInput for an image that does not fit the host.
+    data disk is lost when the new root runs; a failure before that leads back to the former root. `launch` are changes
+    of the launch settings, which otherwise stay. Raises UnlawfulMove, NotFound, NoPorts, LaunchUnsupported, or
+    InvalidInput for settings, or an image that does not fit the host.
     """
 
     def attempt() -> Instance:
@@ -58,7 +61,7 @@ def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance
         check_action(instance, "reimage")
         chosen = find_image(image, renter)
         check_image(offer_view(instance.offer_id), chosen)
-        fields = _fresh_root(instance, chosen) | _access_fields(instance, chosen)
+        fields = _fresh_root(instance, chosen) | _access_fields(instance, chosen) | launch_fields(instance, launch)
         detail = Change(before=instance.image.slug, after=chosen.slug)
         if instance.state == InstanceState.RUNNING:
             _begin(instance, fields, detail)
@@ -84,7 +87,9 @@ def cancel_reimage(*, renter: User, instance_id: UUID) -> Instance:
         if not instance.awaits_root:
             return instance
         if not instance.may_keep_root:
-            raise UnlawfulMove("The fresh root is being made already.", state=instance.state, actions=instance.actions)
+            raise UnlawfulMove(
+                "The new system disk is already being created.", state=instance.state, actions=instance.actions
+            )
         update_locked_columns(instance, **_former_root_fields(instance))
         record_event(instance, kind="reimage_taken_back", actor=RENTER)
         touch_renter(instance)
@@ -146,6 +151,7 @@ def _fresh_root(instance: Instance, image: "Image") -> dict[str, Any]:
     """
     kept = instance.former_root if instance.may_keep_root else instance.root_number
     kept_image = instance.former_image_id if instance.may_keep_root else instance.image_id
+    kept_launch = instance.former_launch_id if instance.may_keep_root else instance.launch_id
     number = instance.roots_made + 1
     return {
         "image_id": image.pk,
@@ -154,11 +160,13 @@ def _fresh_root(instance: Instance, image: "Image") -> dict[str, Any]:
         "root_generation": instance.run_generation + 1,
         "former_root": kept,
         "former_image_id": kept_image,
+        "former_launch_id": kept_launch,
     }
 
 
 def _former_root_fields(instance: Instance) -> dict[str, Any]:
-    return {"root_number": instance.former_root, "image_id": instance.former_image_id, **_NO_WAY_BACK}
+    former = {"image_id": instance.former_image_id, "launch_id": instance.former_launch_id}
+    return {"root_number": instance.former_root, **former, **_NO_WAY_BACK}
 
 
 def _access_fields(instance: Instance, image: "Image") -> dict[str, Any]:

@@ -14,7 +14,7 @@ from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, UnlawfulMove, wrong_field
-from common.messages import Micros
+from common.messages.message import Micros
 from common.money import format_money
 from instances.core.event_messages import Resized
 from instances.core.selectors import instance_of
@@ -108,7 +108,7 @@ def _check_count(instance: Instance, count: int) -> None:
     if instance.state not in _AT_REST:
         raise UnlawfulMove("The number of GPUs changes while the instance is stopped.", actions=instance.actions)
     if instance.holds_gpus:
-        raise UnlawfulMove("Let its GPUs go first: they are kept for it as they are.", actions=instance.actions)
+        raise UnlawfulMove("Release its kept GPUs first.", actions=instance.actions)
     bid = bid_of(instance.pk) if instance.billing_mode == SPOT else None
     if bid is not None and bid.state != BidState.ENDED:
         raise UnlawfulMove("Its bid still stands; withdraw it first.", actions=instance.actions)

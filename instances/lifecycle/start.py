@@ -1,6 +1,6 @@
 """Starting again on kept GPUs or on GPUs of the same host that are leased anew, and restarting."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
@@ -21,6 +21,7 @@ from instances.core.transitions import (
     touch_host,
     touch_to_run,
 )
+from instances.lifecycle.launch_columns import launch_fields
 from instances.metering.meters import close_kept_gpus, hold_for_disk, hold_for_use
 from instances.metering.order_log import record_start_on_gpus
 from instances.metering.reserved_terms import hold_for_term, payee_of, resume_term
@@ -172,7 +173,7 @@ def _present_terms(instance: Instance, max_rate_micros: int | None) -> dict[str,
 def _lease_again(instance: Instance, wait: bool) -> LeasedGpus | None:
     """Lease the former GPUs where they are free, so that the container's root need not be copied."""
     try:
-        return start_or_wait(instance=instance, in_line=wait)
+        return start_or_wait(instance=instance, queue=wait)
     except GpuTaken as error:
         _raise_gpu_taken(instance, error)
 
@@ -180,20 +181,31 @@ def _lease_again(instance: Instance, wait: bool) -> LeasedGpus | None:
 def _raise_gpu_taken(instance: Instance, error: GpuTaken) -> NoReturn:
     until = f" until {instance.release_at:%Y-%m-%d %H:%M} UTC" if instance.release_at else ""
     raise GpuTaken(
-        f"The GPUs of this instance's host are in use by others. Its data is kept{until}: start it with wait=true to stand"
-        " in line for them, or try again later.",
+        f"The GPUs of this instance's host are in use by others. Its data is kept{until}: start it with wait=true to queue"
+        " for them, or try again later.",
         release_at=instance.release_at,
     ) from error
 
 
-def restart_instance(*, renter: User, instance_id: UUID) -> Instance:
-    """Restart a running instance; a higher run generation makes the agent start the container again."""
+def restart_instance(*, renter: User, instance_id: UUID, launch: Mapping[str, Any] | None = None) -> Instance:
+    """Restart a running instance; a higher run generation makes the agent start the container again.
+
+    `launch` are changes of the launch settings; with other ones, the container is made again of its root file system.
+    Raises UnlawfulMove, LaunchUnsupported or InvalidInput.
+    """
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
         check_action(instance, "restart")
         run_generation = instance.run_generation + 1
-        change_state(instance, InstanceState.RESTARTING, kind="restart_asked", actor=RENTER, run_generation=run_generation)
+        change_state(
+            instance,
+            InstanceState.RESTARTING,
+            kind="restart_asked",
+            actor=RENTER,
+            run_generation=run_generation,
+            **launch_fields(instance, launch),
+        )
         touch_host(instance)
         return instance
 

@@ -82,7 +82,7 @@ def _check_cpu_room(instance: Instance) -> None:
     host = lock_host_for_cpu(instance.offer_id)
     most = runs_without_gpus(ram_mb=host.ram_mb, each_mb=CPU_RUN_RAM_MB)
     if runs_without_gpus_on(host.pk) >= most:
-        raise NoCpuRoom(f"The host runs {most} instances without a GPU at once, and all these places are taken.")
+        raise NoCpuRoom(f"The host runs {most} instances without GPU at a time, and all places are taken.")
 
 
 def _leave_spot(instance: Instance) -> None:

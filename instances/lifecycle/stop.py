@@ -10,7 +10,7 @@ from accounts.models import User
 from billing.pricing.estimates import RESERVED
 from common import clock
 from common.db.transactions import use_case
-from common.messages import Message
+from common.messages.message import Message
 from instances.constants import RETENTION
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, change_state, check_action, retry_stale, touch_host

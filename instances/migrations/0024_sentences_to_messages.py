@@ -1,7 +1,8 @@
 """Turn the English sentences in rows of before into codes with parameters. What is no known sentence keeps its text alone.
 
 The forms of before are listed here and nowhere else. Each batch is its own transaction, so that no write waits for long; a
-run that was broken off is taken up where it stopped.
+run that was broken off is taken up where it stopped. Before that, triggers clear each message whose text is changed by a
+process of the release before, which does not know of messages.
 """
 
 import json
@@ -11,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from django.db import migrations, transaction
+
+from instances.migrations._stale_messages import clear_stale_messages
 
 BATCH = 2_000
 # (table, its text, the message beside it)
@@ -278,6 +281,7 @@ def _convert(connection: Any, table: str, text: str, message: str) -> None:
 
 
 def forwards(_apps: Any, schema_editor: Any) -> None:
+    clear_stale_messages(schema_editor.connection)
     convert(schema_editor.connection)
 
 

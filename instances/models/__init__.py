@@ -1,8 +1,10 @@
 """Tables of instances: quotes, events, usage, terms, transfers and the wait list."""
 
 from instances.models.archives import ArchiveDefault
+from instances.models.commands import CommandRun
 from instances.models.fault_reports import FaultReport
 from instances.models.instances import Instance, InstancePort
+from instances.models.launches import Launch, LaunchStatus
 from instances.models.logs import LogRead
 from instances.models.monitoring import Alert, AlertMute, InstanceTrace, InstanceUsage
 from instances.models.quotes import Quote
@@ -15,6 +17,7 @@ __all__ = [
     "Alert",
     "AlertMute",
     "ArchiveDefault",
+    "CommandRun",
     "FaultReport",
     "Instance",
     "InstanceEvent",
@@ -22,6 +25,8 @@ __all__ = [
     "InstanceSample",
     "InstanceTrace",
     "InstanceUsage",
+    "Launch",
+    "LaunchStatus",
     "LogRead",
     "Move",
     "Quote",

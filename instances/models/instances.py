@@ -10,9 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
-from common.messages import MessageField
+from common.messages.message import MessageField
 from common.printable import Printable, PrintableField
 from instances.models.archives import ARCHIVE_CONSTRAINTS, Archived
+from instances.models.launches import Launch
 from instances.models.quotes import Quote
 from instances.models.root_filesystems import Rooted
 from instances.models.schedules import Scheduled
@@ -43,6 +44,9 @@ class Instance(Scheduled, Rooted, Archived):
     offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="+", verbose_name=_("offer"))
     quote = models.OneToOneField(Quote, on_delete=models.PROTECT, related_name="instance", verbose_name=_("quote"))
     image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+", verbose_name=_("image"))
+    launch = models.ForeignKey(
+        Launch, on_delete=models.PROTECT, null=True, blank=True, related_name="instances", verbose_name=_("launch settings")
+    )
     billing_mode = models.CharField(_("billing mode"), max_length=10, default="hourly")
     rate_micros_per_hour = models.BigIntegerField(_("rate per hour (micro-units)"))
     gpu_count = models.PositiveIntegerField(_("number of GPUs"))
@@ -91,6 +95,13 @@ class Instance(Scheduled, Rooted, Archived):
         help_text="The root number that was brought by a clone or a move, not made from the image.",
     )
     ports = models.JSONField(_("ports"), default=list, help_text="[[container port, host port], …]; stable for life.")
+    udp_ports = models.JSONField(
+        _("UDP ports"),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Container ports of `ports` that are published for UDP as well as for TCP.",
+    )
     ssh_keys = models.JSONField(_("SSH keys"), default=list, help_text="Public keys as OpenSSH lines that let in now.")
     all_keys = models.BooleanField(
         _("all SSH keys"), default=False, help_text="Every key of the account, those added later too."
@@ -130,7 +141,15 @@ class Instance(Scheduled, Rooted, Archived):
         _("cut off since"),
         null=True,
         blank=True,
-        help_text="It runs, but its host keeps connections out: nothing is charged until it is reached again.",
+        help_text="Its host keeps connections out, pauses or limits it: nothing is charged until that is over.",
+    )
+    cut_off_by = models.CharField(
+        _("cut off by"),
+        max_length=40,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The code with which its host reported that.",
     )
 
     class Meta:
@@ -167,7 +186,7 @@ class Instance(Scheduled, Rooted, Archived):
         return self.name
 
     @property
-    def is_released_by_host(self) -> bool:
+    def is_proven_stopped(self) -> bool:
         """Return whether its container is proven stopped and its GPUs are free again."""
         return self.stopped_at is not None
 
@@ -180,7 +199,7 @@ class Instance(Scheduled, Rooted, Archived):
     def actions(self) -> list[str]:
         """Return the actions that its renter may request now."""
         verbs = [verb for verb, states in ACTIONS.items() if self.state in states]
-        waits = self.state == InstanceState.FAILED and not self.is_released_by_host
+        waits = self.state == InstanceState.FAILED and not self.is_proven_stopped
         keeps = self.state == InstanceState.STOPPED and self.holds_gpus
         unlawful = {
             "start": waits,
@@ -190,7 +209,7 @@ class Instance(Scheduled, Rooted, Archived):
             "extend": self.billing_mode != "reserved",
             "clone": self.awaits_root,
             "migrate": self.awaits_root or self.holds_gpus or self.billing_mode not in ("hourly", "tiered"),
-            "keep": self.release_at is None or not self.is_released_by_host,
+            "keep": self.release_at is None or not self.is_proven_stopped,
             "release": self.locked,
             "reimage": waits or self.locked,
             "stop": self.state == InstanceState.STOPPED and (not keeps or self.billing_mode == "reserved"),

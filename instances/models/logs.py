@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 from common import clock
-from common.messages import MessageField
+from common.messages.message import MessageField
 from instances.models.instances import Instance
 
 

@@ -85,6 +85,8 @@ class Alert(models.Model):
         GPU_FAULT = "gpu_fault", _("GPU fault")
         PATH_BROKEN = "path_broken", _("cut off by its host")
         DATA_LOST = "data_lost", _("disk problem on the host")
+        PAUSED = "paused", _("paused by its host")
+        THROTTLED = "throttled", _("limited by its host")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="alerts")

@@ -10,6 +10,7 @@ from billing.pricing.estimates import NO_UPFRONT
 from billing.pricing.rates import deposit_of
 from common import clock
 from common.ids import new_uuid
+from instances.models.launches import Launch
 from marketplace.pricing.prices import TERM_HOURS
 
 
@@ -21,6 +22,7 @@ class Quote(models.Model):
     offer = models.ForeignKey("marketplace.Offer", on_delete=models.CASCADE, related_name="+")
     offer_version = models.PositiveIntegerField()
     image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+")
+    launch = models.ForeignKey(Launch, on_delete=models.PROTECT, null=True, blank=True, related_name="quotes")
     billing_mode = models.CharField(max_length=10, default="hourly")
     gpu_count = models.PositiveIntegerField()
     data_disk_gb = models.PositiveIntegerField()
@@ -36,6 +38,8 @@ class Quote(models.Model):
         null=True, blank=True, help_text="Of a reserved quote: what its GPUs cost through the whole term, used or not."
     )
     lines = models.JSONField()
+    template_version = models.UUIDField(null=True, blank=True, help_text="Version of the launch template; empty: none.")
+    template = models.JSONField(null=True, blank=True, help_text="What was agreed of it: id, slug, title, version, ports.")
     for_instance = models.ForeignKey(
         "Instance", on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of a change in place."
     )
@@ -49,6 +53,14 @@ class Quote(models.Model):
             models.CheckConstraint(
                 condition=Q(billing_mode__in=["hourly", "reserved", "tiered", "spot"]), name="quote_mode"
             ),
+            models.CheckConstraint(
+                condition=Q(template_version__isnull=True, template__isnull=True)
+                | Q(template_version__isnull=False, template__isnull=False),
+                name="quote_template_is_whole",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["template_version"], condition=Q(template_version__isnull=False), name="quote_by_template"),
         ]
 
     def __str__(self) -> str:

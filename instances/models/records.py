@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from common import clock
-from common.messages import MessageField
+from common.messages.message import MessageField
 from instances.models.instances import Instance
 
 

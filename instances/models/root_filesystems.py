@@ -5,8 +5,9 @@ from typing import Final
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from common.messages import MessageField
+from common.messages.message import MessageField
 from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB
+from instances.models.launches import Launch
 from instances.states import InstanceState
 
 _UNDER_WAY: Final = (
@@ -19,7 +20,8 @@ class Rooted(models.Model):
     """Columns of an instance about its root.
 
     Each root has its own number, which is never used twice. From the request for a fresh root until that has run,
-    `former_root` and `former_image` are what a failure goes back to. The fresh root is made for the run
+    `former_root`, `former_image` and `former_launch`
+    are what a failure goes back to. The fresh root is made for the run
     `root_generation`.
     """
 
@@ -35,6 +37,9 @@ class Rooted(models.Model):
     former_root = models.PositiveIntegerField(_("root before"), null=True, blank=True)
     former_image = models.ForeignKey(
         "storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("image before")
+    )
+    former_launch = models.ForeignKey(
+        Launch, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("launch settings before")
     )
     cpu_only = models.BooleanField(
         _("runs without a GPU"), default=False, help_text="Its present or last run is one without GPUs."

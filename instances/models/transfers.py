@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
-from common.messages import MessageField
+from common.messages.message import MessageField
 from instances.models.instances import Instance
 from instances.models.quotes import Quote
 from instances.states import MoveKind, MoveState

@@ -96,4 +96,4 @@ class Watch(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"watch {self.id}"
+        return str(self.id)

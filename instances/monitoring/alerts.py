@@ -15,10 +15,19 @@ from common import clock
 from common.db.transactions import use_case
 from common.ids import public_id
 from common.jobs import enqueue
-from common.messages import Message, of_row, read
+from common.messages.message import Message, of_row, read, stored
 from instances.constants import ALERT_QUIET_AFTER, ALERT_SILENT_AFTER
-from instances.core.alert_messages import english_of, english_title_of
-from instances.core.event_messages import AlertDismissed, AlertEnded, AlertOver, AtMost, GpuError, MemoryLimit, Used
+from instances.core.alert_messages import english_title_of
+from instances.core.event_messages import (
+    AlertDismissed,
+    AlertEnded,
+    AlertOver,
+    AtMost,
+    GpuError,
+    MemoryLimit,
+    Used,
+    alert_message,
+)
 from instances.core.gpu_xid_errors import xid_of
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import HOST, RENTER, SYSTEM, record_event, touch_renter
@@ -29,7 +38,12 @@ from marketplace.hosts.incidents import open_incident
 
 _MEASURED: Final = (Alert.Kind.GPU_IDLE, Alert.Kind.DISK_FULL, Alert.Kind.INODES_FULL, Alert.Kind.MEMORY_HIGH)
 _HAPPENED: Final = (Alert.Kind.OUT_OF_MEMORY, Alert.Kind.GPU_FAULT)
-_REPORTED: Final = (Alert.Kind.PATH_BROKEN, Alert.Kind.DATA_LOST)  # raised and closed by reports of the host
+_REPORTED: Final = (
+    Alert.Kind.PATH_BROKEN,
+    Alert.Kind.PAUSED,
+    Alert.Kind.THROTTLED,
+    Alert.Kind.DATA_LOST,
+)  # raised and closed by reports of the host
 _BY_HOST: Final = (Alert.Kind.GPU_FAULT, *_REPORTED)
 _OVER, _RENTER, _ENDED = "over", "renter", "ended"
 
@@ -97,7 +111,7 @@ def record_gpu_events(*, host_id: UUID, rows: Sequence[GpuEventRow], at: datetim
             with use_case():
                 raised += _raise(instance, found, at, fault_of=xid.fault_of)
         if xid.fault_of == FaultOf.HOST:
-            detail = f"Xid {row.xid} of {row.uuid}: {english_of(xid.title)}."
+            detail = GpuError(number=row.xid, gpu=row.uuid)
             open_incident(kind="gpu_fault", subject=public_id("host", host_id), detail=detail)
     return raised
 
@@ -136,6 +150,7 @@ def alert_payload(alert: Alert) -> dict[str, Any]:
         "kind": alert.kind,
         "fault_of": alert.fault_of or None,
         "title": english_title_of(alert),
+        "message": stored(alert_message(alert)),
         "facts": alert.facts,
         "raised_at": f"{alert.raised_at:%Y-%m-%dT%H:%M:%SZ}",
         "resolved_at": None if alert.resolved_at is None else f"{alert.resolved_at:%Y-%m-%dT%H:%M:%SZ}",
@@ -189,8 +204,8 @@ def _was_reported(instance: Instance, last: Alert, finding: Problem, now: dateti
     These are kills counted before, and alerts that the renter has closed in this run within a day.
     """
     if finding.kind == Alert.Kind.OUT_OF_MEMORY and finding.facts.get("run"):
-        told = last.facts.get("kills", 0) if last.facts.get("run") == finding.facts["run"] else 0
-        return bool(told >= finding.facts["kills"])
+        reported = last.facts.get("kills", 0) if last.facts.get("run") == finding.facts["run"] else 0
+        return bool(reported >= finding.facts["kills"])
     set_aside = last.resolution == _RENTER and last.resolved_at is not None and last.resolved_at > now - ALERT_QUIET_AFTER
     this_run = instance.started_at is None or last.raised_at >= instance.started_at
     return set_aside and this_run and finding.kind in _MEASURED

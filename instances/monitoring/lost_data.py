@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from common.ids import public_id
-from common.message_words import english
-from common.messages import Message
+from common.messages.message import About, Message, Name
+from instances.core.failure_messages import VolumeMissing
 from instances.core.selectors import any_instance
 from instances.metering.meters import close_disk
 from instances.metering.reserved_terms import locked_with_wallets
@@ -15,6 +15,7 @@ from instances.models import Alert, Instance
 from instances.monitoring.alerts import close_by_report, raise_by_report
 from marketplace.hosts.incidents import close_incident, open_incident
 from storage.volumes.lost import mark_volume_found, mark_volume_lost
+from storage.volumes.lost_messages import Disk, DiskMissing, DiskReadOnly
 from storage.volumes.selectors import attachments_of, holders_of
 
 if TYPE_CHECKING:
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
 
 DATA_DISK: Final = "data_disk_missing"
 VOLUME: Final = "volume_missing"
-KINDS: Final = (DATA_DISK, VOLUME, "root_lost")
-_TROUBLE: Final[Mapping[str, str]] = {
-    "missing": "The file of {what} is gone from the host.",
-    "read_only": "{what} takes no more writes: look for errors of the disk below.",
-}
+ROOT: Final = "root_lost"
+KINDS: Final = (DATA_DISK, VOLUME, ROOT)
+_TROUBLE: Final[Mapping[str, type[DiskMissing | DiskReadOnly]]] = {"missing": DiskMissing, "read_only": DiskReadOnly}
 
 
 def record_lost_data(instance: Instance, *, code: str, detail: Message | None, at: datetime) -> None:
@@ -37,15 +36,14 @@ def record_lost_data(instance: Instance, *, code: str, detail: Message | None, a
     """
     if code not in KINDS:
         return
-    why = english(detail)
-    words = f"{instance.host.name}: {why}"
-    open_incident(kind=code, subject=public_id("inst", instance.pk), detail=words)
+    told = _on_host(instance, detail)
+    open_incident(kind=code, subject=public_id("inst", instance.pk), detail=told)
     if code == DATA_DISK and instance.data_disk_lost_at is None:
         close_disk(instance.pk, at=at)
         Instance.objects.filter(pk=instance.pk).update(data_disk_lost_at=at)
     if code == VOLUME:
-        for volume in _missing_volumes(instance, why):
-            mark_volume_lost(volume.pk, detail=why, at=at)
+        for volume in _missing_volumes(instance, detail):
+            mark_volume_lost(volume.pk, detail=detail, at=at)
 
 
 def found_disk_fields(instance: Instance) -> dict[str, Any]:
@@ -56,11 +54,18 @@ def found_disk_fields(instance: Instance) -> dict[str, Any]:
     """
     if instance.data_disk_lost_at is not None:
         close_incident(kind=DATA_DISK, subject=public_id("inst", instance.pk), closed_by="runs again")
+    close_incident(kind=ROOT, subject=public_id("inst", instance.pk), closed_by="runs again")
     if close_incident(kind=VOLUME, subject=public_id("inst", instance.pk), closed_by="runs again"):
         for row in attachments_of([instance.pk]):
             if row.volume is not None:
                 mark_volume_found(row.volume.pk)
     return {"data_disk_made": instance.data_disk_gb > 0, "data_disk_lost_at": None}
+
+
+def close_lost_data(instance: Instance) -> None:
+    """Close incidents about the own disks of an instance that is gone; volumes outlive it."""
+    for kind in (DATA_DISK, ROOT):
+        close_incident(kind=kind, subject=public_id("inst", instance.pk), closed_by="released")
 
 
 # Reports about mounted disks; call them inside a use case.
@@ -72,8 +77,8 @@ def mark_disk_lost(instance_id: UUID, trouble: str, at: datetime) -> None:
     close_disk(instance_id, at=at)
     if not Instance.objects.filter(pk=instance_id, data_disk_lost_at=None).update(data_disk_lost_at=at):
         return
-    words = _TROUBLE[trouble].format(what="the data disk")
-    open_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), detail=f"{instance.host.name}: {words}")
+    told = _on_host(instance, _TROUBLE[trouble](disk=Disk.DATA))
+    open_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), detail=told)
     raise_by_report(instance, Alert.Kind.DATA_LOST, {"trouble": trouble}, now=at)
 
 
@@ -87,7 +92,7 @@ def mark_disk_found(instance_id: UUID, at: datetime) -> None:
 
 def mark_attached_volume_lost(volume_id: UUID, trouble: str, at: datetime) -> None:
     """Mark a volume as lost, and alert the renter of the instance that it is attached to."""
-    volume = mark_volume_lost(volume_id, detail=_TROUBLE[trouble].format(what="the volume"), at=at)
+    volume = mark_volume_lost(volume_id, detail=_TROUBLE[trouble](disk=Disk.VOLUME), at=at)
     holder = holders_of([volume_id]).get(volume_id)
     if holder is not None:
         facts = {"trouble": trouble, "volume": volume.name}
@@ -101,13 +106,16 @@ def mark_attached_volume_found(volume_id: UUID, at: datetime) -> None:
         close_by_report(any_instance(holder), Alert.Kind.DATA_LOST, now=at, key=volume_id.hex)
 
 
-def _missing_volumes(instance: Instance, detail: str) -> "list[Volume]":
-    """Return the volumes that the host does not find.
+def _on_host(instance: Instance, what: Message | None) -> Message:
+    name = instance.host.name
+    return Name(name=name) if what is None else About(name=name, what=what)
 
-    It is the only one, or those that the agent's sentence names.
-    """
+
+def _missing_volumes(instance: Instance, detail: Message | None) -> "list[Volume]":
+    """Return the volumes that the host does not find: the only one, or the one that the host names."""
     rows = attachments_of([instance.pk])
     volumes = [row.volume for row in rows if row.volume is not None]
     if len(rows) == len(volumes) == 1:
         return volumes
-    return [volume for volume in volumes if f"The volume {volume.name} is not on its host" in detail]
+    named = detail.volume if isinstance(detail, VolumeMissing) else ""
+    return [volume for volume in volumes if named in (volume.pk.hex, volume.name)]

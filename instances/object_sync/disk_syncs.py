@@ -11,8 +11,8 @@ from accounts.webhooks.outbox import emit
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from common.ids import public_id
-from common.message_words import told_failure
-from common.messages import Name
+from common.messages.message import Name
+from common.messages.rendering import failure_fields
 from instances.core.event_messages import SyncDown, SyncUp, failure_of
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import HOST, RENTER, record_event, touch_renter
@@ -32,7 +32,7 @@ _HAS_A_DISK: Final = (InstanceState.RUNNING, InstanceState.STOPPED, InstanceStat
 
 
 def sync_disk(
-    *, renter: User, instance_id: UUID, connection_id: UUID, wish: SyncRequest, origin: Origin | None = None
+    *, renter: User, instance_id: UUID, connection_id: UUID, sync_request: SyncRequest, origin: Origin | None = None
 ) -> "Sync":
     """Start a sync of an instance's data disk.
 
@@ -41,7 +41,9 @@ def sync_disk(
     with use_case():
         connection = connection_of(renter.pk, connection_id)
         instance = _locked(renter, instance_id)
-        begun = syncs.start_sync(owner_id=renter.pk, connection=connection, disk=disk_of(instance), wish=wish, origin=origin)
+        begun = syncs.start_sync(
+            owner_id=renter.pk, connection=connection, disk=disk_of(instance), sync_request=sync_request, origin=origin
+        )
         form = SyncUp if begun.direction == SyncDirection.UP else SyncDown
         record_event(instance, kind="sync_asked", actor=RENTER, detail=form(connection=connection.name))
         touch_renter(instance)
@@ -102,7 +104,7 @@ def _locked(renter: User, instance_id: UUID) -> Instance:
 def _emit_webhook(sync: "Sync") -> None:
     prefix = "vol" if sync.subject_kind == SnapshotSource.VOLUME else "inst"
     done = sync.state == SyncState.DONE
-    failure = None if done else told_failure(sync)
+    failure = None if done else failure_fields(sync)
     payload = {
         "sync": public_id("sync", sync.pk),
         "of": public_id(prefix, sync.subject_id),

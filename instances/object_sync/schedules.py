@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -70,7 +70,13 @@ class SyncRecurrence:
 
 
 def add_schedule(
-    *, owner: User, subject_kind: str, subject_id: UUID, connection_id: UUID, wish: SyncRequest, rhythm: SyncRecurrence
+    *,
+    owner: User,
+    subject_kind: str,
+    subject_id: UUID,
+    connection_id: UUID,
+    sync_request: SyncRequest,
+    rhythm: SyncRecurrence,
 ) -> "SyncSchedule":
     """Add a schedule of syncs.
 
@@ -82,13 +88,22 @@ def add_schedule(
             owner=owner,
             connection_id=connection_id,
             disk=_disk(owner, subject_kind, subject_id),
-            wish=wish,
+            sync_request=sync_request,
             round_=rhythm.round,
             next_at=next_run(rhythm, clock.now()),
         )
 
 
-def start_or_schedule(*, owner: User, order: dict[str, Any], rhythm: SyncRecurrence | None) -> None:
+class SyncOrder(TypedDict):
+    """What a form asks for: a disk, a connection and what is copied."""
+
+    subject_kind: str
+    subject_id: UUID
+    connection_id: UUID
+    sync_request: SyncRequest
+
+
+def start_or_schedule(*, owner: User, order: SyncOrder, rhythm: SyncRecurrence | None) -> None:
     """Start a sync, or add a schedule where a recurrence is given.
 
     Raises what `sync_volume`, `sync_disk` and `add_schedule` raise.
@@ -96,11 +111,11 @@ def start_or_schedule(*, owner: User, order: dict[str, Any], rhythm: SyncRecurre
     if rhythm is not None:
         add_schedule(owner=owner, rhythm=rhythm, **order)
         return
-    rest = {"connection_id": order["connection_id"], "wish": order["wish"]}
+    connection_id, request = order["connection_id"], order["sync_request"]
     if order["subject_kind"] == SnapshotSource.VOLUME:
-        sync_volume(owner=owner, volume_id=order["subject_id"], **rest)
+        sync_volume(owner=owner, volume_id=order["subject_id"], connection_id=connection_id, sync_request=request)
     else:
-        sync_disk(renter=owner, instance_id=order["subject_id"], **rest)
+        sync_disk(renter=owner, instance_id=order["subject_id"], connection_id=connection_id, sync_request=request)
 
 
 def remove_schedule(*, owner: User, schedule_id: UUID) -> None:
@@ -150,14 +165,14 @@ def _start_isolated(schedule_id: UUID, now: datetime) -> bool:
 
 
 def _start_sync(schedule: "SyncSchedule", now: datetime) -> None:
-    wish, origin = _wish(schedule), Origin(SyncCause.SCHEDULE, schedule)
+    sync_request, origin = _request_of(schedule), Origin(SyncCause.SCHEDULE, schedule)
     _advance(schedule, now)
     if schedule.subject_kind == SnapshotSource.VOLUME:
         sync_volume(
             owner=schedule.owner,
             volume_id=schedule.subject_id,
             connection_id=schedule.connection_id,
-            wish=wish,
+            sync_request=sync_request,
             origin=origin,
         )
     else:
@@ -165,7 +180,7 @@ def _start_sync(schedule: "SyncSchedule", now: datetime) -> None:
             renter=schedule.owner,
             instance_id=schedule.subject_id,
             connection_id=schedule.connection_id,
-            wish=wish,
+            sync_request=sync_request,
             origin=origin,
         )
 
@@ -192,7 +207,7 @@ def _record_failure(schedule_id: UUID, now: datetime, error: DomainError) -> boo
             owner_id=schedule.owner_id,
             connection=schedule.connection,
             disk=disk,
-            wish=_wish(schedule),
+            sync_request=_request_of(schedule),
             schedule=schedule,
             code=error.code,
             detail=refusal(error),
@@ -205,7 +220,7 @@ def _advance(schedule: "SyncSchedule", now: datetime) -> None:
     advance(schedule, next_at=next_run(rhythm_of(schedule), now))
 
 
-def _wish(schedule: "SyncSchedule") -> SyncRequest:
+def _request_of(schedule: "SyncSchedule") -> SyncRequest:
     return SyncRequest(schedule.direction, schedule.path, schedule.folder, schedule.delete_extra)
 
 

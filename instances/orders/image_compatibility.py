@@ -27,7 +27,7 @@ def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> 
         }
         raise ImageNeedsCuda(said, errors=[FieldError("image", "invalid", said)])
     if not needs.lies_at(offer.host_id):
-        raise ImageElsewhere("It was saved on another host and lies there alone. Choose an offer of that host.")
+        raise ImageElsewhere("The image is stored only on the host that it was saved on. Choose an offer of that host.")
     if lacks_login(image):
         raise ImagePrivate(LOGIN_REMOVED)
     _check_room(offer, needs, data_disk_gb)
@@ -42,6 +42,4 @@ def image_fits(offer: OfferView, image: "Image") -> bool:
 
 def _check_room(offer: OfferView, needs: ImageNeeds, data_disk_gb: int) -> None:
     if needs.room_gb and not needs.room_suffices(offer.disk_free_gb, data_disk_gb):
-        raise ImageTooLarge(
-            f"It needs about {needs.room_gb} GB on the host's disk beside the data disk; {offer.disk_free_gb} GB are free."
-        )
+        raise ImageTooLarge(f"It needs about {needs.room_gb} GB besides the data disk; {offer.disk_free_gb} GB are free.")

@@ -14,11 +14,13 @@ from common.ids import public_id
 from common.money import format_money
 from instances.core.selectors import quote_of, whole_quotes
 from instances.errors import QuoteExpired, QuoteMismatch, QuoteUsed
+from instances.launch.settings import SETTING_NAMES, LaunchSettings, digest
+from instances.launch.store import settings_of
 from instances.models import Quote
 from instances.orders.quotes import quote_signature, renew_quote
 from marketplace.errors import OfferClosed
 
-_NOT_OF_A_QUOTE = ("max_total_micros", "signature")
+_NOT_OF_A_QUOTE = ("max_total_micros", "signature", "template_version")
 
 _CLAIM = Prepared(
     lambda **own: whole_quotes(**own).annotate(
@@ -36,7 +38,7 @@ _CLAIM = Prepared(
 class Expected:
     """The client's expectations of a quote; None for what it did not state.
 
-    `image` is a slug or a public id.
+    `image` is a slug or a public id, `launch` the launch settings as a whole, `template_version` what they come from.
     """
 
     offer_id: UUID | None = None
@@ -48,9 +50,11 @@ class Expected:
     payment: str | None = None
     max_total_micros: int | None = None
     signature: str | None = None
+    launch: LaunchSettings | None = None
+    template_version: UUID | None = None
 
     @property
-    def wishes(self) -> dict[str, object]:
+    def stated_values(self) -> dict[str, object]:
         """Return the stated values with which a quote can be requested again."""
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_OF_A_QUOTE}
         return {name: value for name, value in named.items() if value is not None}
@@ -61,8 +65,10 @@ ANYTHING = Expected()
 
 def check_match(quote: Quote, expected: Expected) -> None:
     """Raise QuoteMismatch, which names each difference between order and quote."""
-    said = [_difference(quote, name, wanted) for name, wanted in expected.wishes.items()]
-    found = [each for each in said if each is not None]
+    said = [_difference(quote, name, wanted) for name, wanted in expected.stated_values.items() if name != "launch"]
+    found = [each for each in said if each is not None] + _launch_differences(quote, expected.launch)
+    if expected.template_version not in (None, quote.template_version):
+        found.append(FieldError("launch_template", "mismatch", "launch_template: the quote and the order differ."))
     if expected.signature is not None and not compare_digest(expected.signature.encode(), quote_signature(quote).encode()):
         found.append(FieldError("signature", "mismatch", "This is not the signature of the quote as it was made."))
     most = expected.max_total_micros
@@ -71,7 +77,7 @@ def check_match(quote: Quote, expected: Expected) -> None:
         found.append(FieldError("max_total", "exceeded", f"The quote says {dear}; the order allows {format_money(most)}."))
     if found:
         detail = " ".join(each.detail for each in found)
-        raise QuoteMismatch(f"The order is not what was quoted. {detail}", errors=found)
+        raise QuoteMismatch(f"The order doesn't match the quote. {detail}", errors=found)
 
 
 def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = None) -> Quote:
@@ -90,11 +96,11 @@ def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = Non
     if quote.for_instance_id != for_instance:
         raise NotFound("This quote is for something else: a new rent and a change in place have quotes of their own.")
     if not quote.renter_active:  # type: ignore[attr-defined]  # as above: switched off since the request came in
-        raise Forbidden("This account is switched off.")
+        raise Forbidden("This account is disabled.")
     if for_instance is None and not quote.owner_active:  # type: ignore[attr-defined]  # as above
-        raise OfferClosed("The account of the host's owner is switched off.")
+        raise OfferClosed("The host owner's account is disabled.")
     if for_instance is None and not quote.image.active:
-        raise NotFound("The quote's image is not offered any more; ask for a new quote with another one.")
+        raise NotFound("The quote's image is no longer offered; request a new quote with another image.")
     return quote
 
 
@@ -109,10 +115,20 @@ def quote_for_order(*, renter: User, quote_id: UUID, expected: Expected) -> Quot
 
 def _completed(quote: Quote, expected: Expected) -> dict[str, object]:
     """Return the changes for a new quote, without values that belong only to the quote's former mode."""
-    changes = expected.wishes
+    changes = expected.stated_values
     if changes.get("billing_mode", quote.billing_mode) != quote.billing_mode:
         changes = {"term": "", "payment": "", "max_price_micros": None, **changes}
     return changes
+
+
+def _launch_differences(quote: Quote, wanted: LaunchSettings | None) -> list[FieldError]:
+    """Return the launch settings that are not the quote's; no value is repeated, since one may be a secret."""
+    quoted = quote.launch.digest if quote.launch else ""
+    if wanted is None or compare_digest(digest(wanted), quoted):
+        return []
+    before = settings_of(quote.launch)
+    names = [name for name in SETTING_NAMES if getattr(before, name) != getattr(wanted, name)]
+    return [FieldError(name, "mismatch", f"{name}: the quote and the order differ.") for name in names]
 
 
 def _difference(quote: Quote, name: str, wanted: object) -> FieldError | None:

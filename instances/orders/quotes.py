@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -21,12 +22,17 @@ from common.money import format_money
 from instances.constants import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME
 from instances.core.selectors import quote_of
 from instances.errors import DiskTooLarge
+from instances.launch.settings import EMPTY, LaunchSettings, digest
+from instances.launch.store import save_launch, settings_of
+from instances.launch.templates import OrderTemplate, agreed_template
 from instances.models import Quote
 from instances.orders.image_compatibility import check_image_fits
+from instances.orders.launch_compatibility import check_launch
+from instances.orders.template_fit import check_template_fits
 from instances.pricing.price_plans import disk_line, offer_plan, offer_plans, plain_number, terms_of
 from instances.spot.bids import check_bidder
 from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
-from marketplace.errors import GpuTaken, OfferClosed
+from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.leasing.offer_selectors import OfferView, offer_view
 from marketplace.pricing.offer_requirements import has_system_disk, needs_of
 from marketplace.pricing.prices import TERM_HOURS, disk_micros_per_hour
@@ -64,24 +70,33 @@ def create_quote(
     term: str = "",
     payment: str = "",
     max_price_micros: int | None = None,
+    launch: LaunchSettings = EMPTY,
+    template: OrderTemplate | None = None,
 ) -> Quote:
     """Create a quote at the offer's present version.
 
     `image` is a slug or a public id. `hours` is what the projection covers: by default the whole term, else one hour.
-    `term` and `payment` belong to reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound,
-    InvalidInput, DiskTooLarge, BidBarred, OfferClosed or GpuTaken.
+    `term` and `payment` belong to reserved quotes, `max_price_micros` (per GPU and hour) to spot. The order
+    runs with the settings in `launch`, and the price does not depend on them; `template` is what they come from, and
+    its minimums are checked here. Raises NotFound, InvalidInput, TemplateUnfit, DiskTooLarge, LaunchUnsupported,
+    BidBarred, OfferClosed or GpuTaken.
     """
     offer, chosen = offer_view(offer_id), find_image(image, renter)
     payment = payment or (UPFRONT if billing_mode == RESERVED else "")
     hours = hours if hours is not None else TERM_HOURS.get(term, 1)
-    wish = QuoteRequest(billing_mode, term, payment, max_price_micros, hours)
-    plan = plan_of(offer, wish)
+    request = QuoteRequest(billing_mode, term, payment, max_price_micros, hours)
+    plan = plan_of(offer, request)
     if billing_mode == SPOT:
         check_bidder(renter_id=renter.pk, host_owner_id=offer.owner_id)
     check_offer(offer, chosen, gpu_count=gpu_count, data_disk_gb=data_disk_gb, billing_mode=billing_mode, hours=hours)
-    quote = draft_quote(offer, wish, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
+    check_template_fits(template, offer)
+    check_launch(launch, host_id=offer.host_id, ram_mb=offer.ram_mb_per_gpu * gpu_count)
+    quote = draft_quote(offer, request, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
     quote.renter, quote.image = renter, chosen
+    if template is not None:
+        quote.template_version, quote.template = template.version_id, template.agreed
     with use_case():
+        quote.launch = save_launch(renter, launch)
         quote.save(force_insert=True)
     return quote
 
@@ -89,7 +104,7 @@ def create_quote(
 def renew_quote(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
     """Create a quote like an earlier one, with changes, at the present price."""
     old = quote_of(renter, quote_id)
-    wishes: dict[str, object] = {
+    values: dict[str, object] = {
         "offer_id": old.offer_id,
         "image": old.image.slug,
         "gpu_count": old.gpu_count,
@@ -99,8 +114,25 @@ def renew_quote(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
         "term": old.term,
         "payment": old.payment,
         "max_price_micros": old.max_price_micros,
+        "template": agreed_template(old.template_version, old.template),
     }
-    return create_quote(renter=renter, **{**wishes, **changes})  # type: ignore[arg-type]  # names of create_quote
+    if "launch" not in changes:
+        values["launch"] = settings_of(old.launch)
+    return create_quote(renter=renter, **{**values, **changes})  # type: ignore[arg-type]  # names of create_quote
+
+
+def quote_with_launch(*, renter: User, quote_id: UUID, launch: LaunchSettings) -> Quote:
+    """Return the quote if it has these launch settings, else a new one like it that has.
+
+    Raises PriceChanged if that one costs more.
+    """
+    old = quote_of(renter, quote_id)
+    if compare_digest(digest(launch), old.launch.digest if old.launch else ""):
+        return old
+    new = renew_quote(renter=renter, quote_id=quote_id, launch=launch)
+    if new.rate_micros_per_hour > old.rate_micros_per_hour or new.due_now_micros > old.due_now_micros:
+        raise PriceChanged(f"The price is now {format_money(new.rate_micros_per_hour)} an hour.")
+    return new
 
 
 # Checks of a request.
@@ -116,28 +148,28 @@ def check_offer(
     _check_open(offer, gpu_count, billing_mode)
 
 
-def plan_of(offer: OfferView, wish: QuoteRequest) -> Plan:
+def plan_of(offer: OfferView, request: QuoteRequest) -> Plan:
     """Return the offer's price plan in the requested mode, or raise InvalidInput.
 
     An option that belongs to another mode is refused, never ignored.
     """
-    if wish.billing_mode not in offer_plans(offer, term=_any_term(offer)):
+    if request.billing_mode not in offer_plans(offer, term=_any_term(offer)):
         sold = ", ".join(offer_plans(offer, term=_any_term(offer)))
         raise wrong_field(
             "billing_mode",
             _("This offer doesn't have the billing mode %(mode)s. Choose from: %(sold)s.")
-            % {"mode": wish.billing_mode, "sold": sold},
+            % {"mode": request.billing_mode, "sold": sold},
         )
-    _check_options_of_other_modes(wish)
-    if wish.billing_mode == RESERVED:
-        _check_term(offer, wish)
-    plan = offer_plan(offer, wish.billing_mode, term=wish.term, payment=wish.payment)
+    _check_options_of_other_modes(request)
+    if request.billing_mode == RESERVED:
+        _check_term(offer, request)
+    plan = offer_plan(offer, request.billing_mode, term=request.term, payment=request.payment)
     if plan is None:
         raise wrong_field(
             "term", _("This offer has these terms: %(terms)s.") % {"terms": ", ".join(offer.reserved_discounts)}
         )
     if plan.mode == SPOT:
-        plan = _within_bid(offer, plan, wish.max_price_micros)
+        plan = _within_bid(offer, plan, request.max_price_micros)
     return plan
 
 
@@ -145,23 +177,23 @@ def _any_term(offer: OfferView) -> str:
     return next(iter(offer.reserved_discounts), "")
 
 
-def _check_options_of_other_modes(wish: QuoteRequest) -> None:
-    if wish.billing_mode != RESERVED and (wish.term or wish.payment):
-        raise wrong_field("term" if wish.term else "payment", _("Term and payment apply only to reserved billing."))
-    if wish.billing_mode != SPOT and wish.max_price_micros is not None:
+def _check_options_of_other_modes(request: QuoteRequest) -> None:
+    if request.billing_mode != RESERVED and (request.term or request.payment):
+        raise wrong_field("term" if request.term else "payment", _("Term and payment apply only to reserved billing."))
+    if request.billing_mode != SPOT and request.max_price_micros is not None:
         raise wrong_field("max_price", _("A max price applies only to spot."))
 
 
-def _check_term(offer: OfferView, wish: QuoteRequest) -> None:
-    if wish.term not in offer.reserved_discounts:
+def _check_term(offer: OfferView, request: QuoteRequest) -> None:
+    if request.term not in offer.reserved_discounts:
         raise wrong_field(
             "term", _("This offer has these terms: %(terms)s.") % {"terms": ", ".join(offer.reserved_discounts)}
         )
-    if wish.payment not in _PAYMENTS:
+    if request.payment not in _PAYMENTS:
         raise wrong_field("payment", _("Choose one of: %(options)s.") % {"options": ", ".join(_PAYMENTS)})
-    if wish.payment == NO_UPFRONT and TERM_HOURS[wish.term] < NO_UPFRONT_HOURS_MIN:
+    if request.payment == NO_UPFRONT and TERM_HOURS[request.term] < NO_UPFRONT_HOURS_MIN:
         raise wrong_field("payment", _("Terms under 30 days are paid upfront."))
-    if wish.term not in terms_of(offer):
+    if request.term not in terms_of(offer):
         raise wrong_field(
             "term",
             _("The host is available through %(until)s UTC. Choose a shorter term.")
@@ -205,33 +237,33 @@ def check_image(offer: OfferView, image: "Image") -> None:
 
 def _check_open(offer: OfferView, gpu_count: int, mode: str) -> None:
     if not offer.listed or offer.draining or offer.host_state != HostState.ONLINE:
-        raise OfferClosed("This offer takes no new rents at the moment. Choose another one.")
+        raise OfferClosed("This offer isn't open for new rentals right now. Choose another one.")
     free = offer.gpu_free + offer.gpu_spot  # spot rents are stopped for any other order
     if mode != SPOT and not needs_of(gpu_count=gpu_count, data_disk_gb=0).gpus_suffice(free):
-        raise GpuTaken(f"{gpu_count} GPUs were asked for, {free} are free.")
+        raise GpuTaken(f"{gpu_count} GPUs requested, {free} are free.")
 
 
 # Prices.
 
 
-def draft_quote(offer: OfferView, wish: QuoteRequest, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
+def draft_quote(offer: OfferView, request: QuoteRequest, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
     now: datetime = clock.now()
-    use = estimate(plan, Work(Fraction(wish.hours), gpu_count))
-    disk = disk_line(offer, data_disk_gb=data_disk_gb, hours=Fraction(wish.hours))
+    use = estimate(plan, Work(Fraction(request.hours), gpu_count))
+    disk = disk_line(offer, data_disk_gb=data_disk_gb, hours=Fraction(request.hours))
     disk_rate = disk_micros_per_hour(disk_micros_gb_day=offer.disk_micros_gb_day, data_disk_gb=data_disk_gb)
     return Quote(
         offer_id=offer.id,
         offer_version=offer.version,
-        billing_mode=wish.billing_mode,
+        billing_mode=request.billing_mode,
         gpu_count=gpu_count,
         data_disk_gb=data_disk_gb,
         system_disk_gb=offer.system_disk_gb,
-        hours=wish.hours,
-        term=wish.term,
-        payment=wish.payment,
-        max_price_micros=wish.max_price_micros,
+        hours=request.hours,
+        term=request.term,
+        payment=request.payment,
+        max_price_micros=request.max_price_micros,
         rate_micros_per_hour=plan.unit_micros * gpu_count + disk_rate,
-        due_now_micros=_due_now(plan, use, gpu_count, wish.max_price_micros) + _disk_hold(offer, data_disk_gb),
+        due_now_micros=_due_now(plan, use, gpu_count, request.max_price_micros) + _disk_hold(offer, data_disk_gb),
         projected_micros=use.total_micros + (disk.amount_micros if disk else 0),
         committed_micros=use.commitment_micros,
         lines=_lines(offer, use, disk, data_disk_gb),
@@ -291,4 +323,6 @@ def quote_signature(quote: Quote) -> str:
     """Return the HMAC-SHA256 over all terms of the quote, its owner and its expiry."""
     terms = [quote.pk.hex, quote.renter_id.hex, quote.offer_id.hex, int(quote.expires_at.timestamp() * 1_000_000)]
     text = json.dumps([*terms, *(getattr(quote, name) for name in _SIGNED)], sort_keys=True, default=str)
-    return salted_hmac(_SALT, text, algorithm="sha256").hexdigest()
+    launch = quote.launch.digest if quote.launch else ""  # added only if there is one, so that older signatures hold
+    template = quote.template_version.hex if quote.template_version else ""
+    return salted_hmac(_SALT, text + launch + template, algorithm="sha256").hexdigest()

@@ -20,12 +20,13 @@ from common.db.prepared import batched_writes, insert
 from common.db.transactions import use_case
 from common.ids import new_uuid
 from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
-from instances.core.endpoints import check_ports, container_ports
+from instances.core.endpoints import check_ports, check_udp, container_ports
 from instances.core.host_ports import take_ports
 from instances.core.transitions import RENTER, touch_renter, touch_to_run
 from instances.metering.meters import hold_for_disk, hold_for_use, open_disk
 from instances.metering.reserved_terms import create_term
 from instances.models import Instance, InstanceEvent, Quote
+from instances.orders.launch_compatibility import check_stored_launch
 from instances.orders.quote_claims import ANYTHING, Expected, check_match, claim_quote
 from instances.spot.spot_orders import lease_or_wait
 from instances.states import InstanceState
@@ -50,20 +51,23 @@ def rent_instance(
     expected: Expected = ANYTHING,
     auto_renew: bool = False,
     extra_ports: Sequence[int] = (),
+    udp_ports: Sequence[int] = (),
     volume_ids: Sequence[UUID] = (),
     data_sets: Sequence[str] = (),
 ) -> Instance:
     """Rent what the quote says, or raise and change nothing.
 
     With `ssh_key_ids` None, all keys of the renter apply, including later ones. `extra_ports` are container ports to
-    be published beside the image's own. `volume_ids` are the renter's volumes: those on other hosts of the region are
-    moved first, and the instance is *copying* until they have arrived. `data_sets` are public ones on its host.
-    Raises QuoteExpired, QuoteUsed, PriceChanged, GpuTaken, InsufficientFunds, or QuoteMismatch where the quote is not
+    be published beside the image's own, `udp_ports` further ones that are published for UDP as well as TCP.
+    `volume_ids` are the renter's volumes: those on other hosts of the region are moved first, and the instance is
+    *copying* until they have arrived. `data_sets` are public ones on its host. Raises QuoteExpired, QuoteUsed,
+    PriceChanged, GpuTaken, InsufficientFunds, LaunchUnsupported, UdpUnsupported, or QuoteMismatch where the quote is not
     what was `expected`.
     """
     with use_case():
         quote = claim_quote(renter, quote_id)
         check_match(quote, expected)
+        check_stored_launch(quote.launch, quote.offer.host)
         keys = ssh_keys_of(renter, ssh_key_ids)
         instance = draft_instance(quote)
         instance.name = name or f"{quote.image.slug}-{instance.pk.hex[-6:]}"
@@ -72,7 +76,7 @@ def rent_instance(
         _set_money_aside(instance, quote, auto_renew=auto_renew)
         coming = volumes_to_move(renter_id=renter.pk, host_id=instance.host_id, volume_ids=volume_ids)
         _assign_gpus(instance, lease_or_wait(quote=quote, instance_id=instance.pk), coming)
-        instance.ports = _ports(quote, instance.pk, check_ports(extra_ports, container_ports(quote.image)))
+        _open_ports(instance, quote, ports=extra_ports, udp_ports=udp_ports)
         with batched_writes():
             insert(instance)
             insert(InstanceEvent(instance=instance, kind="rented", to_state=instance.state, actor=RENTER))
@@ -110,6 +114,7 @@ def draft_instance(quote: Quote) -> Instance:
         offer=offer,
         quote=quote,
         image=quote.image,
+        launch=quote.launch,
         gpu_count=quote.gpu_count,
         cpu_millis=offer.cpu_millis_per_gpu * quote.gpu_count,
         ram_mb=offer.ram_mb_per_gpu * quote.gpu_count,
@@ -163,10 +168,16 @@ def _record(instance: Instance, quote: Quote) -> None:
     )
 
 
-def _ports(quote: Quote, instance_id: UUID, extra: Sequence[int]) -> list[tuple[int, int]]:
-    """Take host ports and return (container port, host port) of the image's and the extra ports."""
-    host, wanted = quote.offer.host, [*container_ports(quote.image), *extra]
-    taken = take_ports(
-        instance_id=instance_id, host_id=host.pk, first=host.port_first, last=host.port_last, count=len(wanted)
+def _open_ports(instance: Instance, quote: Quote, *, ports: Sequence[int], udp_ports: Sequence[int]) -> None:
+    """Take host ports for the image's own ports, those of the template, and those that the order names."""
+    host, own = quote.offer.host, container_ports(quote.image)
+    of_template, udp_of_template = (
+        [port for port in (quote.template or {}).get(kind, []) if port not in own] for kind in ("ports", "udp_ports")
     )
-    return list(zip(wanted, taken, strict=True))
+    wanted = [*own, *check_ports([*of_template, *ports], own, udp_ports=[*udp_of_template, *udp_ports])]
+    instance.udp_ports = sorted({*udp_of_template, *udp_ports})
+    check_udp(host, instance.udp_ports)
+    taken = take_ports(
+        instance_id=instance.pk, host_id=host.pk, first=host.port_first, last=host.port_last, count=len(wanted)
+    )
+    instance.ports = list(zip(wanted, taken, strict=True))

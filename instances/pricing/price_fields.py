@@ -74,11 +74,11 @@ class ModeFields(forms.Form):
         """
         given = self.cleaned_data
         mode = given["billing_mode"] or HOURLY
-        wishes: dict[str, Any] = {"billing_mode": mode}
+        options: dict[str, Any] = {"billing_mode": mode}
         if mode == RESERVED:
             term = given["term"]
             short = TERM_HOURS.get(term, 0) < NO_UPFRONT_HOURS_MIN
-            wishes |= {"term": term, "payment": UPFRONT if short else given["payment"] or UPFRONT}
+            options |= {"term": term, "payment": UPFRONT if short else given["payment"] or UPFRONT}
         if mode == SPOT:
-            wishes["max_price_micros"] = parse_money(given["max_price"] or "0")
-        return wishes
+            options["max_price_micros"] = parse_money(given["max_price"] or "0")
+        return options

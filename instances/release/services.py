@@ -15,7 +15,7 @@ from billing.standing.selectors import announced_releases
 from common import clock
 from common.db.transactions import use_case
 from common.errors import StaleRow
-from common.messages import Message
+from common.messages.message import Message
 from instances.billing_mode.term_expiry import end_terms_early
 from instances.constants import RETENTION
 from instances.core.event_messages import RetentionOver

@@ -13,8 +13,8 @@ from common import clock
 from common.db.transactions import joining, use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
-from common.message_words import told
-from common.messages import Name, of_row
+from common.messages.message import Name, of_row
+from common.messages.rendering import message_fields
 from instances.constants import ARCHIVE_AGAIN, ARCHIVE_TRIED
 from instances.core.event_messages import ArchiveGivenUp, ArchiveUntried, failure_of
 from instances.core.money_messages import refusal
@@ -44,7 +44,7 @@ def set_archive(*, renter: User, instance_id: UUID, choice: str, connection_id: 
     with use_case():
         instance = instance_of(renter, instance_id)
         if instance.state in ENDING:
-            raise UnlawfulMove("Its data is on its way out already.", state=instance.state, actions=instance.actions)
+            raise UnlawfulMove("Its data is already being archived.", state=instance.state, actions=instance.actions)
         connection = _writable(renter, connection_id) if choice == ArchiveChoice.ON else None
         Instance.objects.filter(pk=instance.pk).update(archive_choice=choice, archive_to=connection)
         instance.archive_choice, instance.archive_to = choice, connection
@@ -79,7 +79,7 @@ def remove_archive_connection(*, owner: User, connection_id: UUID) -> None:
         remove_connection(owner=owner, connection_id=connection_id)
 
 
-def order_archives(*, now: datetime) -> int:
+def start_due_archives(*, now: datetime) -> int:
     """Order the archives of data that is due for deletion; return how many were ordered."""
     return sum(_try_order(instance_id, now) for instance_id in data_due(now))
 
@@ -139,7 +139,7 @@ def _order(instance_id: UUID, now: datetime) -> bool:
         owner_id=instance.renter_id,
         connection=place,
         disk=Disk(SnapshotSource.DISK, instance.pk, instance.name, instance.host_id, instance.data_disk_gb),
-        wish=SyncRequest(SyncDirection.UP, folder=archive_folder(instance)),
+        sync_request=SyncRequest(SyncDirection.UP, folder=archive_folder(instance)),
         origin=Origin(SyncCause.ARCHIVE),
     )
     Instance.objects.filter(pk=instance.pk).update(archive_tried_at=now)
@@ -185,7 +185,7 @@ def _writable(renter: User, connection_id: UUID | None) -> "Connection":
     assert connection_id is not None
     connection = connection_of(renter.pk, connection_id)
     if not connection.can_write:
-        raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
+        raise ConnectionReadOnly(f"The access key of {connection.name} doesn't have write permission there.")
     return connection
 
 
@@ -200,7 +200,7 @@ def _emit_webhook(instance: Instance, kind: str, sync: "Sync", **more: Any) -> N
         "name": instance.name,
         "sync": public_id("sync", sync.pk),
         "place": _place_text(sync),
-        **told(sync.failure_message, sync.failure_detail),
+        **message_fields(sync.failure_message, sync.failure_detail),
         "at": (sync.ended_at or clock.now()).isoformat(),
         **more,
     }

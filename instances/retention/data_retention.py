@@ -20,7 +20,7 @@ from billing.pricing.tariffs import Tariff
 from common import clock
 from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove, wrong_field
-from common.messages import Micros
+from common.messages.message import Micros
 from common.money import format_money
 from instances.constants import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE
 from instances.core.money_messages import DataKept
@@ -75,7 +75,7 @@ def kept_gb(instance: Instance) -> int:
 
 def can_be_kept(instance: Instance) -> bool:
     """Return whether the data has a deletion date that can be postponed."""
-    return instance.state in _KEPT and instance.is_released_by_host and instance.release_at is not None
+    return instance.state in _KEPT and instance.is_proven_stopped and instance.release_at is not None
 
 
 def keep_data(*, renter: User, instance_id: UUID, days: int, max_fee_micros: int | None = None) -> Instance:

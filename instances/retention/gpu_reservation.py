@@ -13,7 +13,8 @@ from common.errors import StaleRow, UnlawfulMove
 from common.money import divide_half_up
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
-from instances.core.selectors import active_term, any_instance, without_hosts
+from instances.core.selectors import active_term, any_instance
+from instances.core.silent_hosts import without_hosts
 from instances.core.transitions import SYSTEM, record_event, touch_host, touch_renter
 from instances.metering.meters import close_kept_gpus, hold_for_kept_gpus
 from instances.metering.reserved_terms import update_locked_columns
@@ -36,9 +37,9 @@ def hold_for_reservation(instance: Instance) -> int:
     Raises UnlawfulMove or InsufficientFunds.
     """
     if instance.runs_without_gpus:
-        raise UnlawfulMove("It runs without GPUs: there is nothing to keep.", actions=instance.actions)
+        raise UnlawfulMove("It runs without GPUs, so there are none to keep.", actions=instance.actions)
     if instance.billing_mode not in (HOURLY, TIERED):
-        raise UnlawfulMove("GPUs are kept for a fee in the hourly and tiered modes alone.", actions=instance.actions)
+        raise UnlawfulMove("GPUs can be kept for a fee only in the hourly and tiered modes.", actions=instance.actions)
     instance.hold_micros_per_hour = hold_fee(instance)
     hold_for_kept_gpus(instance)
     return instance.hold_micros_per_hour

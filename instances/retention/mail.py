@@ -11,8 +11,8 @@ from django.utils.translation import override
 from accounts.mail.outbox import queue_mail
 from common.db.transactions import use_case
 from common.ids import public_id
-from common.message_words import in_mail
-from common.messages import of_row
+from common.messages.message import of_row
+from common.messages.rendering import in_mail
 from storage.object_sync.selectors import syncs_to_mail
 from storage.object_sync.syncs import claim_mail
 from storage.states import SyncMail
@@ -28,7 +28,7 @@ def queue_archive_mails(*, now: datetime) -> int:
 
 def mail_text(sync: "Sync") -> tuple[str, str]:
     """Return subject and sentence in the active language."""
-    told = {
+    values = {
         "name": sync.subject_name,
         "place": sync.connection_name,
         "folder": sync.folder,
@@ -36,19 +36,19 @@ def mail_text(sync: "Sync") -> tuple[str, str]:
         "why": f"{_why(sync)}.",
     }
     if sync.mail == SyncMail.ARCHIVED:
-        return _("%(name)s was archived") % told, _(
+        return _("%(name)s was archived") % values, _(
             "The data disk of %(name)s was archived to %(place)s, folder %(folder)s (%(files)s files). The"
             " instance is being deleted."
-        ) % told
+        ) % values
     if sync.mail == SyncMail.FAILED:
-        return _("%(name)s couldn't be archived") % told, _(
+        return _("%(name)s couldn't be archived") % values, _(
             "The data disk of %(name)s is due for deletion and couldn't be copied to %(place)s: %(why)s"
             " We'll retry every hour for three days; then the data is deleted. Check the bucket connection,"
             " or start the instance."
-        ) % told
-    return _("%(name)s was deleted without an archive") % told, _(
+        ) % values
+    return _("%(name)s was deleted without an archive") % values, _(
         "The data disk couldn't be copied to %(place)s for three days: %(why)s"
-    ) % told
+    ) % values
 
 
 def _queue(sync: "Sync", now: datetime) -> bool:

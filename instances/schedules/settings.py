@@ -12,7 +12,7 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import UnlawfulMove, wrong_field
-from common.messages import Message, Parts
+from common.messages.message import Message, Parts
 from instances.constants import IDLE_MINUTES, TIMER_LONGEST, WEEKLY_AT_MOST
 from instances.core.event_messages import NoSchedule, ReleaseAt, StopAt, StopIdle, Weekly
 from instances.core.selectors import instance_of
@@ -52,12 +52,12 @@ class SettingsChange:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-def change_settings(*, renter: User, instance_id: UUID, wishes: SettingsChange) -> Instance:
+def change_settings(*, renter: User, instance_id: UUID, wanted: SettingsChange) -> Instance:
     """Change settings of an instance, all or none.
 
     Raises InvalidInput, or UnlawfulMove for an instance that is being released.
     """
-    changes, now = wishes.changes, clock.now()
+    changes, now = wanted.changes, clock.now()
     with use_case():
         instance = instance_of(renter, instance_id)
         _check_open(instance, changes)
@@ -90,7 +90,7 @@ def _check_open(instance: Instance, changes: dict[str, Any]) -> None:
     """
     if instance.state in ENDING and set(changes) - {"name"}:
         raise UnlawfulMove(
-            f"An instance that is {instance.state} does nothing by itself any more.",
+            f"An instance that is {instance.state} can't have a schedule.",
             state=instance.state,
             actions=instance.actions,
         )

@@ -2,13 +2,14 @@
 
 import logging
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from accounts.webhooks.outbox import emit
 from common.db.transactions import joining, use_case
 from common.errors import Busy, DomainError, StaleRow
 from common.ids import public_id
+from common.messages.rendering import message_fields
 from instances.constants import LINE_LONGEST, SCHEDULE_TRIED
 from instances.core.event_messages import At, LineLeft, WasIdle
 from instances.core.money_messages import refusal
@@ -162,8 +163,9 @@ def _record_failure(instance_id: UUID, now: datetime, error: DomainError) -> boo
         due_at = instance.due_at
         if due_at is None or (isinstance(error, _RETRIED) and now - due_at < SCHEDULE_TRIED):
             return False
-        record_event(instance, kind="schedule_failed", actor=SYSTEM, detail=refusal(error))
-        _emit_webhook(instance, "failed", due_at, code=error.code, detail=error.detail)
+        why = refusal(error)
+        record_event(instance, kind="schedule_failed", actor=SYSTEM, detail=why)
+        _emit_webhook(instance, "failed", due_at, code=error.code, **message_fields(why, error.detail))
         _advance(instance, due_at, now)
         touch_renter(instance)
     return True
@@ -180,7 +182,7 @@ def _stop_idle(instance_id: UUID, now: datetime) -> bool:
     return True
 
 
-def _emit_webhook(instance: Instance, action: str, at: datetime, **facts: str) -> None:
+def _emit_webhook(instance: Instance, action: str, at: datetime, **facts: Any) -> None:
     """Emit the webhook event."""
-    told = {"instance": public_id("inst", instance.pk), "name": instance.name, "action": action, "at": at.isoformat()}
-    emit(user_id=instance.renter_id, kind="instance.schedule", payload={**told, **facts})
+    common = {"instance": public_id("inst", instance.pk), "name": instance.name, "action": action, "at": at.isoformat()}
+    emit(user_id=instance.renter_id, kind="instance.schedule", payload={**common, **facts})

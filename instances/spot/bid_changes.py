@@ -10,7 +10,7 @@ from billing.metering.meters import raise_most
 from common import clock
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, StaleRow, UnlawfulMove
-from common.messages import Micros
+from common.messages.message import Micros
 from common.money import format_money
 from instances.core.money_messages import BidChanged
 from instances.core.selectors import instance_of
@@ -106,7 +106,7 @@ def _standing_bid(instance: Instance) -> SpotBid:
 def _check_maximum(instance: Instance, max_price_micros: int) -> None:
     floor = instance.offer.spot_floor_micros
     if floor is None:
-        raise UnlawfulMove("The spot market of this offer is closed: standing bids stay as they are.")
+        raise UnlawfulMove("The spot market of this offer is closed: existing bids can't be changed.")
     if max_price_micros < floor:
         detail = _("Enter a max price per GPU-hour of %(floor)s or more.") % {"floor": format_money(floor)}
         raise InvalidInput(detail, errors=[FieldError("max_price", "invalid", detail)])

@@ -119,10 +119,10 @@ def change_bid_state(bid: SpotBid, target: BidState, **fields: Any) -> None:
     The caller records an event of the instance. The mail about a notice that is over is withdrawn, unless it was
     sent.
     """
-    told = [bid.mail_key] if bid.state == BidState.NOTICE else []
+    queued = [bid.mail_key] if bid.state == BidState.NOTICE else []
     move(bid, target, machine=BID_MACHINE, reason=target, actor="", **fields)
-    if told:
-        withdraw_mails(told)
+    if queued:
+        withdraw_mails(queued)
 
 
 def hint_freed_gpus(offer_id: UUID) -> None:

@@ -12,7 +12,7 @@ from common.db.prepared import Prepared
 from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.jobs import enqueue
-from common.messages import Message, Second
+from common.messages.message import Message, Second
 from instances.constants import SPOT_NOTICE, SPOT_REST
 from instances.core.money_messages import BidUnpaid, Interruption, Outbid, refusal
 from instances.core.transitions import NO_PROGRESS, SYSTEM, change_state, record_event, touch_host, touch_renter

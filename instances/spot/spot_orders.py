@@ -27,10 +27,10 @@ def lease_or_wait(*, quote: Quote, instance_id: UUID) -> LeasedGpus | None:
     )
 
 
-def start_or_wait(*, instance: Instance, in_line: bool = False) -> LeasedGpus | None:
+def start_or_wait(*, instance: Instance, queue: bool = False) -> LeasedGpus | None:
     """Lease GPUs for a stopped instance, or return None when it waits; the offer must be loaded.
 
-    With `in_line`, it also waits for GPUs that no spot rent holds, after earlier claims.
+    With `queue`, it also waits for GPUs that no spot rent holds, after earlier claims.
     """
     if instance.billing_mode == SPOT:
         place_again(instance=instance)
@@ -41,7 +41,7 @@ def start_or_wait(*, instance: Instance, in_line: bool = False) -> LeasedGpus | 
         holder=instance.pk,
         expected_version=instance.offer.version,
         prefer=instance.gpu_uuids,
-        in_line=in_line,
+        queue=queue,
     )
 
 
@@ -52,15 +52,15 @@ def _lease_or_claim(
     holder: UUID,
     expected_version: int,
     prefer: list[str] | tuple[str, ...],
-    in_line: bool = False,
+    queue: bool = False,
 ) -> LeasedGpus | None:
     """Lease GPUs or claim them.
 
     Only an offer with a spot market, or an order that queues, takes the locks on which claims rely.
     """
     order = {"offer_id": offer.pk, "count": count, "holder": holder, "expected_version": expected_version, "prefer": prefer}
-    if offer.spot_floor_micros is None and not offer.gpu_spot and not in_line:
+    if offer.spot_floor_micros is None and not offer.gpu_spot and not queue:
         return lease_gpus(**order)  # type: ignore[arg-type]  # its arguments by name
-    leased = lease_or_claim(**order, in_line=in_line)  # type: ignore[arg-type]  # as above
+    leased = lease_or_claim(**order, queue=queue)  # type: ignore[arg-type]  # as above
     hint_tick(offer.pk)
     return leased

@@ -11,8 +11,8 @@ from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
-from common.message_words import columns
-from common.messages import Message, Name, of_row
+from common.messages.message import Message, Name, of_row
+from common.messages.rendering import columns
 from common.transitions import move
 from instances.constants import HOST_WRITTEN_OFF, RETENTION
 from instances.core.capacity_hints import hint_waiting
@@ -39,6 +39,7 @@ from instances.transfers.selectors import ARRIVING, open_transfer, open_transfer
 from instances.transfers.start import COPY, RECEIVE, SEND
 from instances.volumes.transfers import cancel_awaited_transfers
 from marketplace.hosts.incidents import open_incident
+from marketplace.incident_messages import stuck
 from marketplace.leasing.lease import release_leases
 from marketplace.states import HostState
 from storage.operations.selectors import operations_of
@@ -111,7 +112,7 @@ def _advance(key: UUID, now: datetime) -> bool:
         return False  # the instance changed meanwhile: the next run sees it
     except DomainError as error:
         logger.exception("move %s does not get on", key)
-        open_incident(kind="move_stuck", subject=public_id("move", key), detail=error.detail)
+        open_incident(kind="move_stuck", subject=public_id("move", key), detail=stuck(error))
         return False
 
 
@@ -129,7 +130,7 @@ def _decide(row: Move) -> bool:
         return True
     broken = next((each for each in operations if each.state in _ENDED), None)
     if broken is not None:
-        _abort(row, code=broken.failure_code, detail=broken.says, actor=SYSTEM)
+        _abort(row, code=broken.failure_code, detail=broken.last_message, actor=SYSTEM)
     return broken is not None
 
 
@@ -187,7 +188,7 @@ def _advance_start(row: Move) -> bool:
             record_event(instance, kind="move_done", actor=SYSTEM, detail=Name(name=row.to_host.name))
         _touch_hosts(row)
         return True
-    if instance.state == InstanceState.FAILED and instance.is_released_by_host:
+    if instance.state == InstanceState.FAILED and instance.is_proven_stopped:
         if row.from_host.state == HostState.RETIRED:  # the new host has all that is left of it
             _move(row, MoveState.CLEARING, reason=HOST_WRITTEN_OFF)
         else:

@@ -8,7 +8,7 @@ from django.db.models import F, Q, QuerySet
 
 from accounts.models import User
 from common.db.prepared import Prepared
-from common.messages import Message
+from common.messages.message import Message
 from instances.constants import SWEEP_BATCH
 from instances.core.selectors import DesiredRow, Holding, desired_instances
 from instances.core.write_off_selectors import leftover_rows
@@ -50,10 +50,12 @@ def open_transfer(instance_id: UUID) -> Move | None:
 def progress_of(move: Move) -> Progress:
     """Return the progress of the receiving side once it has data, else of the sending side."""
     rows = list(operations_of(move.pk))
-    told = [row for row in rows if row.kind in ARRIVING and row.total_bytes] or [row for row in rows if row.detail] or rows
-    if not told:
+    reporting = (
+        [row for row in rows if row.kind in ARRIVING and row.total_bytes] or [row for row in rows if row.detail] or rows
+    )
+    if not reporting:
         return Progress(0, 0, "")
-    return Progress(told[0].done_bytes, told[0].total_bytes, told[0].detail, told[0].message)
+    return Progress(reporting[0].done_bytes, reporting[0].total_bytes, reporting[0].detail, reporting[0].message)
 
 
 def outcome_of(move: Move) -> dict[str, str]:

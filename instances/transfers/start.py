@@ -1,6 +1,7 @@
 """Clones and migrations of instances: quoted and paid like a rent, then copied by the hosts."""
 
 import secrets
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,18 +17,20 @@ from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
 from common.db.transactions import use_case
 from common.errors import InvalidInput, UnlawfulMove, wrong_field
-from common.message_words import columns
-from common.messages import Change, Name
+from common.messages.message import Change, Name
+from common.messages.rendering import columns
 from common.money import format_money
 from instances.access.guards import check_allow_list_enforced
 from instances.constants import DEADLINES, MOVE_WITHIN
+from instances.core.endpoints import check_udp
 from instances.core.host_ports import take_ports
 from instances.core.selectors import instance_of
-from instances.core.stream_tickets import pair_ticket
+from instances.core.stream_tickets import peer_ticket
 from instances.core.transitions import RENTER, change_state, check_action
 from instances.errors import QuoteMismatch
 from instances.metering.meters import hold_for_disk, hold_for_use
 from instances.models import Instance, InstanceEvent, Move, Quote
+from instances.orders.launch_compatibility import changed_launch, check_stored_launch
 from instances.orders.quote_claims import claim_quote
 from instances.orders.quotes import QuoteRequest, check_offer, draft_quote, plan_of
 from instances.orders.rent import container_ports, draft_instance, gpu_terms
@@ -56,8 +59,7 @@ _GIB: Final = 1024**3
 class Destination:
     """Destination: a quote, or an offer at its present hourly price.
 
-    `max_rate_micros` limits the price of everything per hour. Left out, offer and number of GPUs are those of the
-    source.
+    `max_rate_micros` limits the price of everything per hour. Offer and number of GPUs: by default the source's.
     """
 
     quote_id: UUID | None = None
@@ -73,20 +75,32 @@ def quote_transfer(*, renter: User, instance_id: UUID, verb: str, to: Destinatio
     """
     source = instance_of(renter, instance_id)
     _check_lawful(source, verb, to)
-    return _draft(source, to, data_disk_gb=source.data_disk_gb if data_disk else 0)
+    quote = _draft(source, to, data_disk_gb=source.data_disk_gb if data_disk else 0)
+    check_udp(quote.offer.host, source.udp_ports if verb == "migrate" else ())
+    return quote
 
 
-def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_disk: bool = True, name: str = "") -> Instance:
+def clone_instance(
+    *,
+    renter: User,
+    instance_id: UUID,
+    to: Destination,
+    data_disk: bool = True,
+    name: str = "",
+    launch: Mapping[str, Any] | None = None,
+) -> Instance:
     """Clone a stopped instance into a new one, with a copy of its data disk or without.
 
-    The clone is rented at once, on its own GPUs; it starts, and is charged, when everything has been copied. Raises
-    what a rent raises, and UnlawfulMove.
+    The clone is rented at once, on its own GPUs; it starts, and is charged, when everything has been copied. Its
+    launch settings are those of the quote, else of the source, with the changes in `launch`. Raises what a rent raises,
+    and UnlawfulMove.
     """
     with use_case():
         source = instance_of(renter, instance_id)
         _check_lawful(source, "clone", to)
         quote = _claim_transfer_quote(renter, source, to, data_disk_gb=source.data_disk_gb if data_disk else None)
         target = draft_instance(quote)
+        target.launch = changed_launch(quote.launch or source.launch, launch, target)
         target.name = (name or f"{source.name}-clone")[:80]
         target.ssh_keys, target.all_keys = source.ssh_keys, source.all_keys
         target.allow_from = source.allow_from
@@ -117,6 +131,7 @@ def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Ins
         instance = instance_of(renter, instance_id)
         _check_lawful(instance, "migrate", to)
         quote = _claim_transfer_quote(renter, instance, to, data_disk_gb=instance.data_disk_gb)
+        check_udp(quote.offer.host, instance.udp_ports)
         there = _as_migrated(instance, quote)
         hold_for_use(there)
         leased = _lease(quote, instance.pk)
@@ -174,12 +189,14 @@ def _as_migrated(instance: Instance, quote: Quote) -> Instance:
 def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
     check_action(source, verb)
     if source.awaits_root:
-        raise UnlawfulMove("Its fresh root has not run yet: start it once, then stop it.", actions=source.actions)
+        raise UnlawfulMove("Its new system disk hasn't run yet: start it once, then stop it.", actions=source.actions)
     if open_transfer(source.pk) is not None:
-        raise UnlawfulMove("Its last move is still being cleared up. Try again in a minute.", actions=source.actions)
+        raise UnlawfulMove("Its last migration is still being cleaned up. Try again in a minute.", actions=source.actions)
     check_not_restoring(source)
     if source.pk in running_syncs([source.pk]):
-        raise VolumeBusy("Its data disk is being copied to or from object storage. End that sync, or wait for it.")
+        raise VolumeBusy(
+            "Its data disk is being copied to or from object storage. Cancel that sync, or wait until it has finished."
+        )
     if verb != "migrate":
         return
     if source.billing_mode not in _MODES or source.holds_gpus:
@@ -189,7 +206,7 @@ def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
             actions=source.actions,
         )
     if mounts_of(source.pk):
-        raise UnlawfulMove("Volumes and data sets stay on their host: detach them first.", actions=source.actions)
+        raise UnlawfulMove("Volumes and datasets stay on their host: detach them first.", actions=source.actions)
     if to.quote_id is None and to.offer_id in (None, source.offer_id):
         raise wrong_field("offer", _("Choose an offer on another host."))
 
@@ -210,6 +227,7 @@ def _claim_transfer_quote(renter: User, source: Instance, to: Destination, *, da
         now = format_money(quote.rate_micros_per_hour)
         raise PriceChanged(f"It costs {now} an hour by now, more than max_hourly_rate allows.", hourly_rate=now)
     check_allow_list_enforced(quote.offer.host, source.allow_from)
+    check_stored_launch(source.launch, quote.offer.host)
     return quote
 
 
@@ -227,11 +245,12 @@ def _check_quote(source: Instance, quote: Quote, data_disk_gb: int | None) -> No
 def _draft(source: Instance, to: Destination, *, data_disk_gb: int) -> Quote:
     offer = offer_view(to.offer_id or source.offer_id)
     count = to.gpu_count or source.gpu_count
-    wish = QuoteRequest(HOURLY, "", "", None, 1)
-    plan = plan_of(offer, wish)
+    request = QuoteRequest(HOURLY, "", "", None, 1)
+    plan = plan_of(offer, request)
     check_offer(offer, source.image, gpu_count=count, data_disk_gb=data_disk_gb)
-    quote = draft_quote(offer, wish, plan, gpu_count=count, data_disk_gb=data_disk_gb)
+    quote = draft_quote(offer, request, plan, gpu_count=count, data_disk_gb=data_disk_gb)
     quote.renter_id, quote.image = source.renter_id, source.image
+    quote.template_version, quote.template = source.quote.template_version, source.quote.template
     return quote
 
 
@@ -286,7 +305,7 @@ def _request_copying(row: Move, source: Instance, *, number: int) -> None:
     args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
     args |= _direct_address(row)
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
-        ticket = pair_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))
+        ticket = peer_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))
         _request_operation(row, host_id, kind, args, {"ticket": ticket, "key": key})
 
 
@@ -305,7 +324,7 @@ def _direct_address(row: Move) -> dict[str, str]:
 
 
 def _request_operation(
-    row: Move, host_id: UUID, kind: str, args: dict[str, str], told: dict[str, str] | None = None
+    row: Move, host_id: UUID, kind: str, args: dict[str, str], secret_values: dict[str, str] | None = None
 ) -> None:
     request_operation(
         host_id=host_id,
@@ -313,7 +332,7 @@ def _request_operation(
         kind=kind,
         subject=row.pk,
         args=args,
-        secrets=told,
+        secrets=secret_values,
         within=MOVE_WITHIN,
     )
 

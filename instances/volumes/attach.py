@@ -9,7 +9,7 @@ from django.db.models import F
 from accounts.models import User
 from common.db.transactions import use_case
 from common.errors import NotFound, UnlawfulMove
-from common.messages import Name
+from common.messages.message import Name
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
 from instances.models import Instance
@@ -152,7 +152,7 @@ def restore_disk(*, renter: User, snapshot_id: UUID) -> Instance:
         instance = _locked_stopped(renter, source.source_id)
         snapshot = locked_ready(renter, snapshot_id)
         if snapshot.host_id != instance.host_id:
-            raise NotFound("The instance has moved to another host since; make a volume from the snapshot instead.")
+            raise NotFound("The instance has since migrated to another host; create a volume from the snapshot instead.")
         request_restore(snapshot, size_gb=instance.data_disk_gb)
         _record_and_wake(instance, "disk_restored", snapshot.name)
     return instance
@@ -177,7 +177,7 @@ def _locked_stopped(renter: User, instance_id: UUID) -> Instance:
     instance = instance_of(renter, instance_id)
     rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=instance.pk)
     instance = rows.select_related("host", "offer", "image").get()
-    if instance.state not in _AT_REST or not instance.is_released_by_host:
+    if instance.state not in _AT_REST or not instance.is_proven_stopped:
         raise UnlawfulMove(
             f"The instance is {instance.get_state_display()}: stop it first.", state=instance.state, actions=instance.actions
         )

@@ -13,11 +13,11 @@ from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.jobs import enqueue
-from common.message_words import columns
-from common.messages import Message, Name, of_row
+from common.messages.message import Message, Name, of_row
+from common.messages.rendering import columns
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
-from instances.core.stream_tickets import pair_ticket
+from instances.core.stream_tickets import peer_ticket
 from instances.core.transitions import NO_PROGRESS, RENTER, SYSTEM, change_state, record_event, touch_host, touch_to_run
 from instances.metering.meters import close_disk, close_use, open_disk
 from instances.metering.reserved_terms import payee_of
@@ -26,6 +26,7 @@ from instances.spot.bids import hint_freed_gpus
 from instances.states import Desired, InstanceState
 from marketplace.hosts.incidents import open_incident
 from marketplace.hosts.storage_selectors import storage_host
+from marketplace.incident_messages import stuck
 from marketplace.leasing.lease import release_leases
 from storage.errors import VolumeElsewhere
 from storage.states import VolumeMoveState
@@ -81,9 +82,11 @@ def check_can_wait(instance: Instance, coming: Sequence["Volume"], *, leased: bo
         return
     where = f"The volume {coming[0].name} lies on the host {coming[0].host.name}"
     if instance.billing_mode not in _MODES:
-        raise VolumeElsewhere(f"{where}. With hourly or tiered billing it is moved by itself; else move it first.")
+        raise VolumeElsewhere(
+            f"{where}. With hourly or tiered billing it is migrated automatically; otherwise migrate it first."
+        )
     if not leased:
-        raise VolumeElsewhere(f"{where}, and no GPUs are free here at once to wait for it. Move it first.")
+        raise VolumeElsewhere(f"{where}, and no GPUs are free here right now. Migrate it first.")
 
 
 def start_moving_volumes(instance: Instance, coming: Sequence["Volume"]) -> None:
@@ -134,7 +137,7 @@ def _advance_holder(holder: UUID) -> bool:
         return False  # it changed meanwhile: the next run sees it
     except DomainError as error:
         logger.exception("instance %s does not get on with its volumes", holder)
-        open_incident(kind="volume_move_stuck", subject=public_id("inst", holder), detail=error.detail)
+        open_incident(kind="volume_move_stuck", subject=public_id("inst", holder), detail=stuck(error))
         return False
 
 
@@ -201,4 +204,4 @@ def _is_new(instance: Instance) -> bool:
 
 
 def _ticket(pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
-    return pair_ticket(pair=pair, host_id=host_id, side=side, lifetime=lifetime)
+    return peer_ticket(pair=pair, host_id=host_id, side=side, lifetime=lifetime)

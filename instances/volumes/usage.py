@@ -23,15 +23,17 @@ def record_disk_usage(*, host_id: UUID, rows: Sequence[DiskUseRow], at: datetime
 
     Returns how many readings were stored.
     """
-    told = [row.id for row in rows]
-    subjects = ids_of_host(host_id, told) | volume_ids_on_host(host_id, told)
+    reported = [row.id for row in rows]
+    subjects = ids_of_host(host_id, reported) | volume_ids_on_host(host_id, reported)
     with use_case():
         noted = record_disk_use(host_id=host_id, rows=rows, subjects=subjects, at=at)
     looked_at = [row for row in rows if row.trouble is not None]  # older agents do not report trouble
     if looked_at:
-        told = [row.id for row in looked_at]
-        _update_lost(looked_at, lost_disks_among(host_id, told), mark_disk_lost, mark_disk_found, at)
-        _update_lost(looked_at, lost_volumes_among(host_id, told), mark_attached_volume_lost, mark_attached_volume_found, at)
+        reported = [row.id for row in looked_at]
+        _update_lost(looked_at, lost_disks_among(host_id, reported), mark_disk_lost, mark_disk_found, at)
+        _update_lost(
+            looked_at, lost_volumes_among(host_id, reported), mark_attached_volume_lost, mark_attached_volume_found, at
+        )
     return noted
 
 

@@ -53,7 +53,7 @@ def draft_entry(*, user: User, line: str, action: str, order: EntryOrder, lifeti
     slug = order.image or asked.image
     image = find_image(slug, user) if slug else None
     disk_gb = asked.data_disk_gb if order.data_disk_gb is None else order.data_disk_gb
-    _check_wishes(asked, order.max_price_micros, disk_gb, lifetime)
+    _check_options(asked, order.max_price_micros, disk_gb, lifetime)
     if action == WatchAction.RENT:
         _check_order(asked, image, order.max_price_micros, disk_gb)
         ssh_keys_of(user, order.ssh_key_ids)
@@ -108,7 +108,7 @@ def _parse_cached(line: str) -> OfferQuery:
     return parse_line(line)
 
 
-def _check_wishes(asked: OfferQuery, max_price_micros: int | None, disk_gb: int, lifetime: timedelta) -> None:
+def _check_options(asked: OfferQuery, max_price_micros: int | None, disk_gb: int, lifetime: timedelta) -> None:
     if not WATCH_SHORTEST <= lifetime <= WATCH_LONGEST:
         raise _wrong("expires_in_hours", _("Choose 1 hour to 30 days."))
     if max_price_micros is not None and not 0 < max_price_micros <= WATCH_MAX_PRICE_MICROS:

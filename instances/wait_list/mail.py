@@ -4,6 +4,7 @@ from datetime import datetime
 
 from accounts.constants import MAIL_TRIED
 from accounts.mail.outbox import queue_mail
+from accounts.notification_channels.outbox import notify
 from common.db.transactions import use_case
 from instances.constants import FREE_GPU_TOLD
 from instances.models import Watch
@@ -29,6 +30,7 @@ def _queue(watch: Watch, now: datetime) -> bool:
             key=f"watch:{watch.pk.hex}",
             expires_at=_until(watch),
         )
+        notify(user_id=watch.user_id, kind="waitlist.ended", subject=mail.subject, body=mail.body)
     return True
 
 

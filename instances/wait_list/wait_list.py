@@ -20,7 +20,7 @@ from common.db.transactions import exclusive_lock, joining, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove
 from common.ids import public_id
 from common.jobs import enqueue
-from common.messages import Name
+from common.messages.message import Name
 from common.transitions import move
 from instances.constants import WATCH_KEPT, WATCHES_AT_MOST
 from instances.core.capacity_hints import has_waiting_entries
@@ -252,9 +252,9 @@ def _rent_for(watch: Watch, offer: dict[str, Any]) -> None:
 def _check_price(watch: Watch, quote: Quote, offer: dict[str, Any]) -> None:
     """Raise PriceChanged for a price above the accepted one, or an offer that changed since it was found."""
     if quote.offer_version != offer["version"]:
-        raise PriceChanged("The offer changed at the moment of the order.")
+        raise PriceChanged("The offer changed while the order was being placed.")
     if max(quote.rate_micros_per_hour, quote.due_now_micros) > highest_cost(watch):
-        raise PriceChanged("The order would cost more than was agreed to.")
+        raise PriceChanged("The order would cost more than the agreed maximum.")
 
 
 # Ends of entries.

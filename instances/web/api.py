@@ -37,6 +37,8 @@ from instances.states import InstanceState, WatchState
 from instances.wait_list.entries import EntryOrder
 from instances.wait_list.selectors import entries_in, entry_of, held_for_watches
 from instances.wait_list.wait_list import cancel_entry, create_entry
+from instances.web.launch.serializers import RestartIn, given_settings
+from instances.web.metering.serializers import UsageOut, usage_resource
 from instances.web.orders.request_parsing import (
     parse_change_request,
     parse_choices,
@@ -49,18 +51,17 @@ from instances.web.resources import (
     EventOut,
     InstanceOut,
     QuoteOut,
-    UsageOut,
     event_resource,
     instance_resource,
     quote_resource,
-    usage_resource,
 )
 from instances.web.responses import (
     idempotent_instance_response,
     instance_id_of,
     instance_response,
     may_connect,
-    require_connect_scope_for,
+    require_connect_scope_to_mount,
+    require_connect_scope_to_run,
 )
 from instances.web.schedules.serializers import parse_settings
 from instances.web.serializers import InstanceIn, InstancePatch, QuoteIn, StartIn
@@ -80,9 +81,9 @@ class QuotesView(APIView):
         if wanted.get("instance"):
             change = parse_change_request(wanted)
             return idempotent_response(request, lambda: (201, quote_resource(quote_change(renter=renter, **change))))
-        wishes = parse_quote_request(wanted)
-        wishes["image"] = current_image(user=renter, text=wishes["image"]).slug
-        return idempotent_response(request, lambda: (201, quote_resource(create_quote(renter=renter, **wishes))))
+        options = parse_quote_request(wanted, renter, cast("dict[str, Any]", request.data))
+        options["image"] = current_image(user=renter, text=options["image"]).slug
+        return idempotent_response(request, lambda: (201, quote_resource(create_quote(renter=renter, **options))))
 
 
 class QuoteView(APIView):
@@ -118,15 +119,14 @@ class InstancesView(GenericAPIView[Instance]):
     def post(self, request: Request) -> Response:
         """Rent an instance by a quote.
 
-        With volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
-        programs can read them.
+        With volumes, launch settings, and an image that is not the market's own, also need the scope
+        `instances:connect`, since its programs can read them.
         """
         wanted, renter = validated(InstanceIn, request.data), current_user(request)
-        quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
-        expected = parse_expected(wanted)
+        quote_id, expected = parse_public_id(QUOTE_PREFIX, wanted["quote_id"]), parse_expected(wanted, renter)
         order = {"renter": renter, "quote_id": quote_id, "expected": expected, **parse_choices(wanted)}
         if order["volume_ids"]:
-            require_connect_scope_for(request, quote_of(renter, quote_id).image)
+            require_connect_scope_to_mount(request, quote_of(renter, quote_id))
         try:
             return idempotent_instance_response(request, lambda: (201, instance_response(rent_instance(**order))))
         except (PriceChanged, QuoteExpired) as error:
@@ -151,7 +151,7 @@ class InstanceView(APIView):
     def patch(self, request: Request, instance_id: str) -> Response:
         wanted = validated(InstancePatch, request.data)
         changed = change_settings(
-            renter=current_user(request), instance_id=instance_id_of(instance_id), wishes=parse_settings(wanted)
+            renter=current_user(request), instance_id=instance_id_of(instance_id), wanted=parse_settings(wanted)
         )
         return Response(instance_response(changed, opens=may_connect(request)))
 
@@ -174,8 +174,8 @@ class StartView(APIView):
     def post(self, request: Request, instance_id: str) -> Response:
         """Start a stopped instance again.
 
-        With other volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
-        programs can read them.
+        With other volumes, launch settings, and an image that is not the market's own, also need the scope
+        `instances:connect`, since its programs can read them.
         """
         wanted = validated(StartIn, request.data)
         limit = wanted.get("max_hourly_rate")
@@ -186,7 +186,7 @@ class StartView(APIView):
             "volume_ids": read_volume_ids(wanted.get("volume_ids")),
         }
         if order["volume_ids"]:
-            require_connect_scope_for(request, _own(request, instance_id).image)
+            require_connect_scope_to_mount(request, _own(request, instance_id))
         begin = start_without_gpu if wanted["mode"] == "cpu" else partial(start_instance, wait=wanted["wait"])
         return idempotent_instance_response(request, lambda: (202, instance_response(begin(**order))))
 
@@ -196,11 +196,14 @@ class RestartView(APIView):
 
     scopes: ClassVar = INSTANCE_SCOPES
 
-    @extend_schema(operation_id="instances_restart", request=None, responses={202: schema_of(InstanceOut)})
+    @extend_schema(operation_id="instances_restart", request=RestartIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        renter, row_id = current_user(request), instance_id_of(instance_id)
+        """Restart the container; with changed launch settings, this also needs the scope `instances:connect`."""
+        launch = given_settings(validated(RestartIn, request.data))
+        require_connect_scope_to_run(request, launch)
+        order: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
         return idempotent_instance_response(
-            request, lambda: (202, instance_response(restart_instance(renter=renter, instance_id=row_id)))
+            request, lambda: (202, instance_response(restart_instance(**order, launch=launch)))
         )
 
 

@@ -15,7 +15,7 @@ from billing.ledger.selectors import wallet_of
 from billing.metering.costs import Cost
 from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
-from common.messages import Message
+from common.messages.message import Message
 from instances.constants import ARCHIVE_TRIED, RETENTION
 from instances.core.selectors import events_of, instance_of, instances_of
 from instances.metering.costs import InstanceCost, costs_of_instances
@@ -25,6 +25,7 @@ from instances.retention.selectors import archive_place
 from instances.states import InstanceState
 from instances.volumes.messages import MOUNT_EVENTS
 from instances.web.access.serializers import InstanceAccess, access_resource
+from instances.web.launch.context import LAUNCH_EVENTS, launch_context
 from instances.web.lifecycle.context import ACTION_WORDS, changes_context
 from instances.web.monitoring.context import ALERT_EVENTS, alert_rows
 from instances.web.monitoring.usage_charts import RANGES
@@ -119,10 +120,12 @@ def instance_context(renter: User, instance_id: UUID) -> dict[str, Any]:
     return {
         "row": row,
         **changes_context(instance),
+        **launch_context(instance),
         "timers": schedule_summary(instance, row.bill.place, now),
         "move": open_transfer_row(instance),
         "arrivals": awaited_volumes(instance),
         "events": events,
+        "template": instance.quote.template,
         "alerts": alert_rows(renter, instance),
         "use_ranges": RANGES,
         "pull": pull_of(instance.pk),
@@ -200,6 +203,8 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "keys_followed": _("SSH keys updated from your account"),
     "password_set": _("Password reset"),
     "password_cleared": _("Password removed"),
+    "command_run": _("Command run through the API"),
+    "command_cancelled": _("Command cancelled"),
     "addresses_changed": _("IP allowlist changed"),
     "ports_changed": _("Exposed ports changed"),
     "port_replaced": _("A port was in use on the host and has been replaced"),
@@ -222,6 +227,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     **ACTION_WORDS,
     **MOUNT_EVENTS,
     **SYNC_EVENTS,
+    **LAUNCH_EVENTS,
 }
 
 

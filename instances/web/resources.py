@@ -1,15 +1,13 @@
 """Responses about quotes, instances, events and charges."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from billing.people.self_rental import payable_money_of
-from billing.statements.selectors import StatementLine
 from common.http.message_schema import MessageOut
 from common.ids import public_id
-from common.message_words import english, told
-from common.messages import stored
+from common.messages.message import stored
+from common.messages.rendering import english, message_fields
 from common.money import format_money, money_or_none
 from common.resources import OneOf, resource
 from instances.core.endpoints import is_reachable
@@ -18,6 +16,7 @@ from instances.models import Instance, InstanceEvent, Quote
 from instances.orders.quotes import quote_signature
 from instances.states import InstanceState
 from instances.web.access.serializers import InstanceAccess, access_resource
+from instances.web.launch.serializers import LaunchOut, LaunchStatusOut, launch_resource, launch_status_resource
 from instances.web.lifecycle.serializers import InstanceReimage, InstanceSetback, reimage_resource, setback_resource
 from instances.web.metering.serializers import InstanceBilling, billing_resource
 from instances.web.schedules.serializers import (
@@ -42,6 +41,16 @@ class QuoteLine:
     unit: str
     unit_price: str
     amount: str
+
+
+@resource
+class TemplateRef:
+    """The version of a launch template that was agreed."""
+
+    id: str
+    slug: str
+    title: str
+    version: Annotated[str, "The first digits of the SHA-256 of its content"]
 
 
 @resource
@@ -70,6 +79,8 @@ class QuoteOut:
         OneOf(["all", "cash", "nothing"]),
         "What of it the host's owner is paid: `nothing` of their own rentals, of their teammates' only `cash`",
     ]
+    launch: Annotated[LaunchOut | None, "What the order runs beside the image"]
+    launch_template: Annotated[TemplateRef | None, "What the launch settings come from"]
     instance: Annotated[str | None, "Of a change in place: what it changes"]
     signature: Annotated[str, "Proof of these terms; send it with the order to have it checked"]
     created_at: datetime
@@ -149,6 +160,9 @@ class InstanceOut:
     locked: bool
     schedule: Schedule
     idle_stop: Annotated[dict[str, Any] | None, IdleStop]
+    launch: LaunchOut | None
+    launch_template: Annotated[TemplateRef | None, "What it was rented with"]
+    launch_status: LaunchStatusOut | None
     line: PlaceInLine | None
     created_at: datetime
     started_at: datetime | None
@@ -169,33 +183,6 @@ class EventOut:
     at: datetime
 
 
-@resource
-class ChargeOut:
-    """One charge."""
-
-    at: datetime
-    what: str
-    source_kind: Annotated[str, "instance (its GPUs), disk, hold (GPUs kept while stopped) or term"]
-    period_from: datetime | None
-    period_to: datetime | None
-    seconds: float | None
-    hourly_rate: Annotated[str | None, "null where it is priced by the day, or paid at once"]
-    rate: str | None
-    per: Annotated[str | None, "hour or day"]
-    amount: str
-
-
-@resource
-class UsageOut(InstanceBilling):
-    """What the instance has cost."""
-
-    settled: str
-    accrued: str
-    given_back: str
-    seconds: int
-    lines: list[ChargeOut]
-
-
 _MIB_PER_GIB = 1024
 INSTANCE_PREFIX, QUOTE_PREFIX, OFFER_PREFIX, HOST_PREFIX = "inst", "quot", "offr", "host"
 
@@ -206,7 +193,7 @@ def instance_resource(instance: Instance, bill: InstanceCost, now: datetime, *, 
     What opens it is included only with `opens`.
     """
     model = by_slug(instance.offer.gpu_model)
-    held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_released_by_host)
+    held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_proven_stopped)
     holds = held and not instance.cpu_only
     return InstanceOut(
         id=public_id(INSTANCE_PREFIX, instance.pk),
@@ -238,6 +225,9 @@ def instance_resource(instance: Instance, bill: InstanceCost, now: datetime, *, 
         locked=instance.locked,
         schedule=schedule_resource(instance, now),
         idle_stop=idle_stop_resource(instance),
+        launch=launch_resource(instance.launch),
+        launch_template=template_ref(instance.quote),
+        launch_status=launch_status_resource(instance),
         line=queue_place_resource(bill.place),
         created_at=instance.created_at,
         started_at=instance.started_at,
@@ -278,6 +268,8 @@ def quote_resource(quote: Quote) -> QuoteOut:
         commitment_total=money_or_none(quote.committed_micros),
         deposit=format_money(quote.deposit_micros),
         pays_host=payable_money_of(payer_id=quote.renter_id, owner_id=quote.offer.host.owner_id),
+        launch=launch_resource(quote.launch),
+        launch_template=template_ref(quote),
         instance=public_id(INSTANCE_PREFIX, quote.for_instance_id) if quote.for_instance_id else None,
         signature=quote_signature(quote),
         created_at=quote.created_at,
@@ -286,42 +278,19 @@ def quote_resource(quote: Quote) -> QuoteOut:
     )
 
 
+def template_ref(quote: Quote) -> TemplateRef | None:
+    agreed = quote.template
+    return None if agreed is None else TemplateRef(**{name: agreed[name] for name in ("id", "slug", "title", "version")})
+
+
 def event_resource(event: InstanceEvent) -> EventOut:
     return EventOut(
         kind=event.kind,
         from_state=event.from_state or None,
         to_state=event.to_state or None,
-        **told(event.message, event.detail),
+        **message_fields(event.message, event.detail),
         actor=event.actor,
         at=event.at,
-    )
-
-
-def usage_resource(instance: Instance, bill: InstanceCost, lines: Sequence[StatementLine]) -> UsageOut:
-    """Return the costs of an instance: charges by the hour, and what has accrued since the last one."""
-    cost = bill.cost
-    return UsageOut(
-        **vars(billing_resource(instance, bill)),
-        settled=format_money(cost.settled_micros),
-        accrued=format_money(cost.accrued_micros),
-        given_back=format_money(cost.credited_micros),
-        seconds=cost.seconds,
-        lines=[_charge(line) for line in lines],
-    )
-
-
-def _charge(line: StatementLine) -> ChargeOut:
-    return ChargeOut(
-        at=line.at,
-        what=line.what,
-        source_kind=line.source_kind,
-        period_from=line.period_from,
-        period_to=line.period_to,
-        seconds=line.seconds,
-        hourly_rate=money_or_none(line.rate_micros_per_hour),
-        rate=money_or_none(line.rate_micros),
-        per=line.unit or None,
-        amount=format_money(line.amount_micros),
     )
 
 
@@ -341,5 +310,7 @@ def _failure(instance: Instance) -> InstanceFailure | None:
     if not instance.failure_code:
         return None
     return InstanceFailure(
-        code=instance.failure_code, **told(instance.failure_message, instance.failure_detail), fault_of=instance.fault_of
+        code=instance.failure_code,
+        **message_fields(instance.failure_message, instance.failure_detail),
+        fault_of=instance.fault_of,
     )

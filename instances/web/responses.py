@@ -18,7 +18,7 @@ from common.ids import parse_public_id
 from common.json import as_plain
 from instances.core.selectors import instance_of
 from instances.metering.costs import cost_of
-from instances.models import Instance
+from instances.models import Instance, Quote
 from instances.web.access.serializers import access_resource
 from instances.web.resources import INSTANCE_PREFIX, InstanceOut, instance_resource
 
@@ -37,6 +37,21 @@ def require_connect_scope_for(request: Request, image: "Image") -> None:
     Programs of such an image run beside kept data and can read what is mounted.
     """
     if not image.official:
+        require_scope(request, CONNECT)
+
+
+def require_connect_scope_to_mount(request: Request, what: Instance | Quote) -> None:
+    """Raise MissingScope for a token that may not connect, if programs that are not the market's own would read volumes."""
+    require_connect_scope_for(request, what.image)
+    require_connect_scope_to_run(request, what.launch_id)
+
+
+def require_connect_scope_to_run(request: Request, launch: object) -> None:
+    """Raise MissingScope for a token that may not connect, if there are launch settings.
+
+    A command and a start script can read the kept data, and the secrets that are stored already.
+    """
+    if launch:
         require_scope(request, CONNECT)
 
 

@@ -6,14 +6,26 @@ from rest_framework import serializers
 
 from billing.pricing.estimates import MODES
 from common.http.fields import AmountText, NameText
+from instances.web.launch.serializers import LaunchFields
 from instances.web.schedules.serializers import SettingsPatch
 from marketplace.pricing.prices import TERM_HOURS
 
 Text, Whole = serializers.CharField, serializers.IntegerField
 
 
-class QuoteIn(serializers.Serializer[Any]):
-    """What to rent, or which instance to change."""
+class TemplateFields(LaunchFields):
+    """A launch template, and what runs in the instance; what the request says replaces what the template says."""
+
+    launch_template = Text(
+        required=False, allow_null=True, max_length=120, help_text="tmpl_… or its slug, each alone or as …@version"
+    )
+    inputs = serializers.DictField(
+        required=False, allow_null=True, help_text="Values of the template's inputs by name; left out: its presets"
+    )
+
+
+class QuoteIn(TemplateFields):
+    """What to rent and run there, or which instance to change."""
 
     offer = Text(required=False, allow_null=True, help_text="offr_…; required unless `instance` is given")
     instance = Text(
@@ -43,8 +55,8 @@ class QuoteIn(serializers.Serializer[Any]):
     )
 
 
-class InstanceIn(serializers.Serializer[Any]):
-    """An order."""
+class InstanceIn(TemplateFields):
+    """An order. With any launch setting, all must be those of the quote; its template must be the quote's."""
 
     quote_id = Text(help_text="quot_…")
     auto_renew = serializers.BooleanField(default=False, help_text="Of a reserved term: again at its end, at the price then")
@@ -73,6 +85,12 @@ class InstanceIn(serializers.Serializer[Any]):
     )
     ports = serializers.ListField(
         child=Whole(min_value=1, max_value=65_535), max_length=8, default=list, help_text="Extra container ports to publish"
+    )
+    udp_ports = serializers.ListField(
+        child=Whole(min_value=1, max_value=65_535),
+        max_length=8,
+        default=list,
+        help_text="Further ones, published for UDP as well as TCP; refused on hosts that can't (`udp_unsupported`)",
     )
 
 

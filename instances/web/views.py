@@ -20,11 +20,12 @@ from common.http.htmx import render
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 from instances.enforcement.fault_reports import report_fault
+from instances.launch.templates import find_template
 from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.start_cpu_only import start_without_gpu
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.orders.quotes import create_quote
+from instances.orders.quotes import create_quote, quote_with_launch
 from instances.orders.rent import rent_instance
 from instances.release.services import release_instance
 from instances.schedules.settings import rename_instance
@@ -55,9 +56,13 @@ def _offer(offer_id: str) -> OfferView:
 
 def _rent_form(request: SignedInRequest, offer: OfferView) -> RentForm:
     """Return the form, bound to what was posted, or on a first visit filled from the address."""
-    keys, images = ssh_keys_of(request.user, None), rent_images(request.user, offer, _image_of(request))
+    named = request.POST.get("template", "") or request.GET.get("template", "")
+    template = find_template(request.user, named) if named else None
+    image = _image_of(request) or (template.image if template else "")
+    keys, images = ssh_keys_of(request.user, None), rent_images(request.user, offer, image)
     bound = request.POST if request.method == "POST" else None
     form = RentForm(bound, initial=first_choices(request.GET), offer=offer, images=images, keys=keys)
+    form.use_template(template, named)
     coming = movable_volumes(request.user, offer.host_id)
     form.set_mount_choices(free_volumes(request.user, offer.host_id), sets_on_host(offer.host_id), coming)
     return form
@@ -86,7 +91,8 @@ def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
     form = _rent_form(request, offer)
     if form.is_valid():
         try:
-            rented = rent_instance(renter=request.user, quote_id=form.quote_id_given, **form.order)
+            quote = quote_with_launch(renter=request.user, quote_id=form.quote_id_given, launch=form.launch)
+            rented = rent_instance(renter=request.user, quote_id=quote.pk, **form.order)
             return redirect("instance", public_id("inst", rented.pk))
         except DomainError as error:
             fault = error
@@ -103,10 +109,13 @@ def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
     form = _rent_form(request, offer)
     try:
         if form.is_valid():
-            current_image(user=request.user, text=form.wishes["image"])
-            context["quote"] = create_quote(renter=request.user, offer_id=offer.id, **form.wishes)
+            current_image(user=request.user, text=form.quote_options["image"])
+            context["quote"] = create_quote(renter=request.user, offer_id=offer.id, **form.quote_options)
             context["pays_host"] = payable_money_of(payer_id=request.user.pk, owner_id=offer.owner_id)
-            context["modes"], context["query"] = other_modes(offer, form.wishes), calculator_query(offer, form.wishes)
+            context["modes"], context["query"] = (
+                other_modes(offer, form.quote_options),
+                calculator_query(offer, form.quote_options),
+            )
     except DomainError as error:
         context["refused"] = error
     return render_page(request, "instances/_bill.html", {"offer": offer, "form": form, **context})
@@ -141,10 +150,10 @@ def instance(request: SignedInRequest, instance_id: str) -> HttpResponse:
 @require_POST
 @login_required_page
 def instance_act(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
-    wishes: dict[str, object] = {"hold": True} if verb == "stop" and request.POST.get("hold") else {}
-    wishes |= {"max_rate_micros": parse_money(request.POST["max_rate"])} if "max_rate" in request.POST else {}
-    wishes |= {"wait": True} if verb == "start" and request.POST.get("wait") else {}
-    _VERBS[verb](renter=request.user, instance_id=parse_public_id("inst", instance_id), **wishes)
+    options: dict[str, object] = {"hold": True} if verb == "stop" and request.POST.get("hold") else {}
+    options |= {"max_rate_micros": parse_money(request.POST["max_rate"])} if "max_rate" in request.POST else {}
+    options |= {"wait": True} if verb == "start" and request.POST.get("wait") else {}
+    _VERBS[verb](renter=request.user, instance_id=parse_public_id("inst", instance_id), **options)
     return refresh_or_redirect(request, "instance", instance_id)
 
 

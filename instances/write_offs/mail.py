@@ -26,20 +26,20 @@ def queue_renter_mail(instance: Instance, *, since: datetime) -> None:
 
 def mail_text(instance: Instance, *, since: datetime) -> tuple[str, str]:
     """Return subject and body in the active language."""
-    told = {"name": instance.name, "host": name_in_mail(instance.host.name), "at": f"{clock.format_minute(since)} UTC"}
+    values = {"name": instance.name, "host": name_in_mail(instance.host.name), "at": f"{clock.format_minute(since)} UTC"}
     sentences = [
-        _("%(name)s has ended: its host %(host)s didn't come back and was written off.") % told,
+        _("%(name)s has ended: its host %(host)s didn't come back and was written off.") % values,
         _(
             "This is the host's fault. Time since its last report at %(at)s isn't billed, and money held or"
             " paid ahead is back in your wallet."
         )
-        % told,
+        % values,
         _("The disks, volumes and snapshots stored on the host are lost."),
         *_rescues(instance),
         _("Find similar GPUs: %(url)s") % {"url": market_url(instance)},
         settings.SITE_URL + reverse("instance", args=[public_id("inst", instance.pk)]),
     ]
-    return _("%(name)s has ended: its host is lost") % told, "\n\n".join(sentences)
+    return _("%(name)s has ended: its host is lost") % values, "\n\n".join(sentences)
 
 
 def market_url(instance: Instance) -> str:
@@ -53,12 +53,12 @@ def _rescues(instance: Instance) -> list[str]:
     found = []
     copy = last_backup_sync(instance.pk)
     if copy is not None:
-        told = {
+        values = {
             "place": name_in_mail(copy.connection_name),
             "folder": copy.folder,
             "at": clock.format_minute(copy.ended_at or copy.created_at),
         }
-        found.append(_("A copy of its data disk from %(at)s UTC is in %(place)s, folder %(folder)s.") % told)
+        found.append(_("A copy of its data disk from %(at)s UTC is in %(place)s, folder %(folder)s.") % values)
     images = own_saved_images(instance.pk)
     if images:
         names = ", ".join(name_in_mail(image.title) for image in images)

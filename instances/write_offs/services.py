@@ -14,7 +14,7 @@ from common import clock
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
-from common.message_words import columns
+from common.messages.rendering import columns
 from instances.billing_mode.term_expiry import end_terms_of_lost_host
 from instances.constants import HOST_WRITTEN_OFF
 from instances.core.event_messages import WrittenOff
@@ -36,6 +36,7 @@ from instances.write_offs.mail import queue_renter_mail
 from marketplace.hosts.incidents import open_incident
 from marketplace.hosts.write_offs import WRITTEN_OFF as REASON
 from marketplace.hosts.write_offs import settle_write_off, write_offs_to_settle
+from marketplace.incident_messages import stuck
 from marketplace.leasing.lease import release_leases
 from storage.object_sync.syncs import cancel_syncs_of
 from storage.volumes.attachments import detach_all
@@ -81,7 +82,7 @@ def _end(instance_id: UUID, written: "HostWriteOff") -> bool:
         return False  # a report in progress, or its renter, changed it: the next run sees it
     except DomainError as error:
         logger.exception("instance %s of a written-off host is not ended", instance_id)
-        open_incident(kind="write_off_stuck", subject=public_id("inst", instance_id), detail=error.detail)
+        open_incident(kind="write_off_stuck", subject=public_id("inst", instance_id), detail=stuck(error))
         return False
 
 
@@ -101,15 +102,15 @@ def _end_locked(instance: Instance, since: datetime) -> bool:
         return False
     given_back = _settle(instance, since, now)
     release_leases(holder=instance.pk, reason=REASON)
-    told = WrittenOff(at=since)
+    message = WrittenOff(at=since)
     fault: dict[str, Any] = {
         "failure_code": HOST_WRITTEN_OFF,
-        **columns("failure_detail", told),
+        **columns("failure_detail", message),
         "fault_of": FaultOf.HOST,
     }
     if INSTANCE_MACHINE.allows(instance.state, InstanceState.FAILED):
         failed: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, **NO_PROGRESS, **fault}
-        change_state(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, detail=told, **failed)
+        change_state(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, detail=message, **failed)
     record_refund(instance, given_back)
     if instance.state not in ENDING:
         gone: dict[str, Any] = {
@@ -119,7 +120,7 @@ def _end_locked(instance: Instance, since: datetime) -> bool:
         }
         change_state(instance, InstanceState.RELEASING, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **gone, **fault)
     over: dict[str, Any] = {"released_at": now, "release_at": None, "holds_gpus": False, **fault}
-    change_state(instance, InstanceState.GONE, kind="written_off", actor=SYSTEM, detail=told, **over)
+    change_state(instance, InstanceState.GONE, kind="written_off", actor=SYSTEM, detail=message, **over)
     free_ports(instance_id=instance.pk)
     queue_renter_mail(instance, since=since)
     return True

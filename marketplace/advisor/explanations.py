@@ -5,6 +5,7 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
+from common.sentence_gaps import gap
 from marketplace.advisor.candidate_plans import Plan, architectures_for, wants_nvlink
 from marketplace.advisor.compute import UTILISATION, efficiency, forward_flops, generates_text, network_passes, total_flops
 from marketplace.advisor.formatting import format_flop, format_hours, format_number, in_gb
@@ -316,7 +317,7 @@ def _disk(work: Workload, machine: Machine) -> Step:
         _("Disk"),
         _("%(size)s GB, %(kind)s, at least %(speed)s MB/s")
         % {"size": machine.disk_gb, "kind": kinds[machine.disk_kinds[0]], "speed": machine.disk_mbps},
-        " ".join(reasons),
+        gap().join(reasons),
         _disk_formula(work, machine),
         sources_of("guides", "zero"),
     )

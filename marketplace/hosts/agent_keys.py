@@ -47,5 +47,5 @@ def revoke_agent(*, host_id: UUID, actor: str) -> None:
             Host.objects.filter(pk=host_id).update(**revoked)
         record_event(host_id=host_id, kind=REVOKED, actor=actor)
         refresh_offers_of_host(host_id=host_id)
-        change_counters.end_tickets(f"host:{host_id.hex}", at=now)
+        change_counters.revoke_tickets(f"host:{host_id.hex}", at=now)
         change_counters.notify_change(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")

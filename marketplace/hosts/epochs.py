@@ -13,9 +13,10 @@ from django.db.models import Max
 from common import change_counters, clock
 from common.errors import wrong_field
 from common.ids import public_id
-from common.messages import Name
+from common.messages.message import Name
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.hosts.incidents import extend_incident
+from marketplace.incident_messages import AfterRestore
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Epoch, Gpu, Host
 from marketplace.states import HostState
@@ -29,6 +30,7 @@ FURTHEST_AHEAD: Final = timedelta(days=1)
 # From one host, so that none can fill the list and hide what others found.
 _MOST_FINDINGS: Final = 300
 _FINDING_CHARS: Final = 500
+_MOST_SHOWN: Final = 10
 
 
 def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> int:
@@ -42,9 +44,7 @@ def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> in
     """
     now = clock.now()
     if above > (now + FURTHEST_AHEAD).timestamp():
-        raise wrong_field(
-            "above", "No epoch has such a number: it is of a time that has not come. Whoever says so is wrong."
-        )
+        raise wrong_field("above", "No epoch can have this number: it lies in the future, a time that has not come.")
     number = max(int(now.timestamp()), present_epoch() + 1, above + 1)
     Epoch.objects.create(number=number, reason=reason[:200], backup_at=backup_at, begun_at=now)
     hosts = Host.objects.exclude(state=HostState.RETIRED).order_by("pk")
@@ -61,10 +61,10 @@ def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
     Host.objects.filter(pk=host_id).update(awaits_epoch=False)
     record_event(host_id=host_id, kind="epoch_agreed", actor=AGENT)
     refresh_offers_of_host(host_id=host_id)
-    told = [line[:_FINDING_CHARS] for line in findings[:_MOST_FINDINGS]]
-    if len(findings) > len(told):
-        told.append(f"{len(findings) - len(told)} more are not listed.")
-    add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in told])
+    listed = [line[:_FINDING_CHARS] for line in findings[:_MOST_FINDINGS]]
+    if len(findings) > len(listed):
+        listed.append(f"{len(findings) - len(listed)} more are not listed.")
+    add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in listed])
     change_counters.notify_change(f"user:{host.owner_id.hex}")
 
 
@@ -82,7 +82,9 @@ def add_findings(findings: Sequence[str]) -> None:
         return
     epoch.findings = [*epoch.findings, *fresh]
     epoch.save(update_fields=["findings"])
-    extend_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail="\n".join(epoch.findings))
+    newest = tuple(Name(name=line) for line in epoch.findings[-_MOST_SHOWN:])
+    told = AfterRestore(count=len(epoch.findings), newest=newest)
+    extend_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail=told, text="\n".join(epoch.findings))
 
 
 def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:

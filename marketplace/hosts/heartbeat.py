@@ -9,12 +9,13 @@ from uuid import UUID
 
 from common import change_counters
 from common.db.transactions import use_case
-from common.messages import Second
+from common.messages.message import Second
 from common.transitions import move
 from marketplace.constants import BREAKER_WINDOW, HOST_SILENT_AFTER
 from marketplace.host_messages import NoReportSince
 from marketplace.hosts.hosts import record_transition
 from marketplace.hosts.incidents import close_incident, open_incident
+from marketplace.incident_messages import MassSilence
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host
 from marketplace.reliability.events import forgive_outages, open_outage
@@ -41,8 +42,7 @@ def mark_silent_hosts(*, now: datetime) -> int:
     """
     silence = silence_at(now)
     if silence.is_mass:
-        seen = f"{silence.lost} of {silence.watched} hosts, of {silence.owners} owners, fell silent together."
-        detail = f"{seen} No host is marked until they are back."
+        detail = MassSilence(lost=silence.lost, watched=silence.watched, owners=silence.owners)
         open_incident(kind=MASS_SILENCE, subject=SUBJECT, detail=detail)
     if silence.breaker_open:
         forgive_outages(since=now - HOST_SILENT_AFTER - BREAKER_WINDOW)

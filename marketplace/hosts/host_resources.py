@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from common.http.message_schema import MessageOut
 from common.ids import public_id
-from common.message_words import told
+from common.messages.rendering import message_fields
 from common.money import format_money, money_or_none
 from common.resources import OneOf, resource
 from marketplace import models
@@ -259,4 +259,4 @@ def share_text(off_bps: int) -> str:
 
 
 def event_resource(event: models.HostEvent) -> HostEvent:
-    return HostEvent(at=event.at, kind=event.kind, **told(event.message, event.detail), actor=event.actor)
+    return HostEvent(at=event.at, kind=event.kind, **message_fields(event.message, event.detail), actor=event.actor)

@@ -18,16 +18,17 @@ from common.db.transactions import use_case
 from common.encryption import secret_digest
 from common.errors import NotFound, UnlawfulMove
 from common.ids import public_id
-from common.message_words import columns
-from common.messages import English, Message
+from common.messages.message import English, Message, Name, Parts
+from common.messages.rendering import columns
 from common.printable import cut_printable
 from common.transitions import move
 from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
-from marketplace.host_messages import GpuCount, ReportsAgain, WasBefore
-from marketplace.hosts.incidents import incident_is_open, open_incident
+from marketplace.host_messages import ByStaff, GpuCount, ReportsAgain, WasBefore
+from marketplace.hosts.incidents import close_incident, incident_is_open, open_incident
 from marketplace.hosts.inventory import ReportedGpu, ReportedHost, check_facts, claimed_elsewhere, host_columns, record_gpus
 from marketplace.hosts.measurements import record_measurements
+from marketplace.incident_messages import GpuClaimedTwice
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, HostEvent, JoinToken, Lease
 from marketplace.reliability.events import close_outage
@@ -51,6 +52,7 @@ __all__ = [
 
 AGENT = "agent"
 REFUSED = "report_refused_in_part"
+BY_STAFF = "by staff"
 _REFUSED_SHOWN = 20
 
 _SEEN = """
@@ -68,11 +70,11 @@ def enrol_host(*, token: str, shape: ReportedHost, agent_version: str) -> Host:
     """
     check_facts(shape)
     with use_case():
-        leave = _lock_join_token(token)
-        known = _revoked_host_with(leave.owner_id, shape)
+        join_token = _lock_join_token(token)
+        known = _revoked_host_with(join_token.owner_id, shape)
         if known is not None:
-            return _reenrol(known, leave, shape, agent_version)
-        host = Host(owner_id=leave.owner_id, name=leave.host_name, region=leave.region, **host_columns(shape))
+            return _reenrol(known, join_token, shape, agent_version)
+        host = Host(owner_id=join_token.owner_id, name=join_token.host_name, region=join_token.region, **host_columns(shape))
         if not shape.behind_nat:
             host.address = host.address or parse_address(shape.hostname)
         host.agent_version = cut_printable(agent_version, 20)
@@ -80,18 +82,18 @@ def enrol_host(*, token: str, shape: ReportedHost, agent_version: str) -> Host:
         for uuid in claimed_elsewhere(host, shape.gpus):
             raise GpuClaimed(f"The GPU {uuid} belongs to another host. Retire that host first.", gpu_uuid=uuid)
         try:
-            record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
+            record_gpus(host=host, gpus=shape.gpus, first_price_micros=join_token.price_micros)
         except IntegrityError as error:
             raise GpuClaimed("Another host registered one of these GPUs at the same time.") from error
-        _spend(leave, host, shape, kind="enrolled")
+        _spend(join_token, host, shape, kind="enrolled")
     return host
 
 
-def _spend(leave: JoinToken, host: Host, shape: ReportedHost, *, kind: str) -> None:
-    leave.used_at, leave.used_by = clock.now(), host
-    leave.save(update_fields=["used_at", "used_by"])
+def _spend(join_token: JoinToken, host: Host, shape: ReportedHost, *, kind: str) -> None:
+    join_token.used_at, join_token.used_by = clock.now(), host
+    join_token.save(update_fields=["used_at", "used_by"])
     record_event(host_id=host.pk, kind=kind, detail=GpuCount(count=len(shape.gpus)), actor=AGENT)
-    change_counters.notify_change(f"user:{leave.owner_id.hex}")
+    change_counters.notify_change(f"user:{join_token.owner_id.hex}")
 
 
 def _revoked_host_with(owner_id: UUID, shape: ReportedHost) -> Host | None:
@@ -102,21 +104,21 @@ def _revoked_host_with(owner_id: UUID, shape: ReportedHost) -> Host | None:
     return lock_host(found[0]) if len(found) == 1 else None
 
 
-def _reenrol(host: Host, leave: JoinToken, shape: ReportedHost, agent_version: str) -> Host:
+def _reenrol(host: Host, join_token: JoinToken, shape: ReportedHost, agent_version: str) -> Host:
     """Enrol the same host under a new key: its name, prices, leases and history stay.
 
     Its first report brings it online.
     """
     assert host.agent_revoked_at is not None  # as `_revoked_host_with` has found it
-    change_counters.end_tickets(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
+    change_counters.revoke_tickets(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
     columns = {**host_columns(shape), "agent_version": cut_printable(agent_version, 20), "agent_revoked_at": None}
     for name, value in columns.items():
         setattr(host, name, value)
     host.save(update_fields=list(columns))
     for uuid in claimed_elsewhere(host, shape.gpus):
         raise GpuClaimed(f"The GPU {uuid} belongs to another host. Retire that host first.", gpu_uuid=uuid)
-    record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
-    _spend(leave, host, shape, kind="enrolled_anew")
+    record_gpus(host=host, gpus=shape.gpus, first_price_micros=join_token.price_micros)
+    _spend(join_token, host, shape, kind="enrolled_anew")
     return host
 
 
@@ -127,14 +129,14 @@ def _lock_join_token(token: str) -> JoinToken:
     """
     digest = secret_digest(token)
     rows = JoinToken.objects.select_for_update(of=("self",), no_key=True)
-    leave = rows.filter(secret_hash=digest).order_by("pk").first()
-    if leave is None:
+    join_token = rows.filter(secret_hash=digest).order_by("pk").first()
+    if join_token is None:
         raise JoinTokenRefused("Unknown join token.")
-    if leave.used_at is not None:
+    if join_token.used_at is not None:
         raise JoinTokenRefused("This join token was already used; create a new one for each host.")
-    if leave.expires_at <= clock.now():
+    if join_token.expires_at <= clock.now():
         raise JoinTokenRefused("This join token has expired; create a new one.")
-    return leave
+    return join_token
 
 
 def record_facts(*, host_id: UUID, shape: ReportedHost) -> None:
@@ -155,7 +157,7 @@ def record_facts(*, host_id: UUID, shape: ReportedHost) -> None:
         record_measurements(host=host, shape=shape)
         claimed = claimed_elsewhere(host, shape.gpus)
         for uuid, other in claimed.items():
-            detail = f"Host {host.pk} reports this GPU; it belongs to host {other}."
+            detail = GpuClaimedTwice(host=public_id("host", host.pk), owner=public_id("host", UUID(str(other))))
             open_incident(kind="gpu_claimed", subject=uuid, detail=detail)
         own = [gpu for gpu in shape.gpus if gpu.uuid not in claimed]
         record_gpus(host=host, gpus=own, first_price_micros=0)
@@ -198,14 +200,14 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
     return True
 
 
-def freeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
+def freeze_host(*, host_id: UUID, reason: str, actor: str, detail: Message | None = None) -> None:
     """Stop everything except reports: the agent does nothing, and nothing new is leased; leases stay."""
     with use_case():
         host = lock_host(host_id)
         if host.state == HostState.FROZEN:
             return
         close_outage(host_id=host_id, at=clock.now())  # from now on it is silent by order
-        _move_host(host, HostState.FROZEN, reason=reason, actor=actor)
+        _move_host(host, HostState.FROZEN, reason=reason, detail=detail, actor=actor)
 
 
 def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
@@ -214,6 +216,8 @@ def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
         if host.agent_revoked_at is not None:
             raise UnlawfulMove("The agent's key was revoked: add the host again first.", state=host.state)
         _move_host(host, HostState.ONLINE, reason=reason, actor=actor)
+        # A second agent that still runs freezes the host again, with a new incident.
+        close_incident(kind="two_agents", subject=public_id("host", host_id), closed_by="unfrozen")
 
 
 def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
@@ -239,9 +243,9 @@ def record_refused_parts(*, host_id: UUID, parts: Sequence[str]) -> None:
     if incident_is_open(kind=REFUSED, subject=subject):
         return
     with use_case():
-        told = "\n".join(parts[:_REFUSED_SHOWN])
-        open_incident(kind=REFUSED, subject=subject, detail=told)
-        record_event(host_id=host_id, kind=REFUSED, detail=English(sentence=parts[0]), actor=AGENT)
+        refused_parts = tuple(Name(name=part) for part in parts[:_REFUSED_SHOWN])
+        open_incident(kind=REFUSED, subject=subject, detail=Parts(parts=refused_parts))
+        record_event(host_id=host_id, kind=REFUSED, detail=refused_parts[0], actor=AGENT)
 
 
 def lock_host(host_id: UUID) -> Host:
@@ -265,7 +269,8 @@ def record_transition(
 ) -> None:
     """Record the event of a state change, for `common.transitions.move`."""
     why = English(sentence=reason) if reason else WasBefore(state=HostState(origin))
-    record_event(host_id=host.pk, kind=str(target), detail=detail or why, actor=actor)
+    told = ByStaff() if reason == BY_STAFF else why
+    record_event(host_id=host.pk, kind=str(target), detail=detail or told, actor=actor)
 
 
 def _move_host(

@@ -68,6 +68,8 @@ class ReportedHost:
     net_measured_at: int | None = None
     keeps_ssh_list: bool | None = None
     root_limit: str = ""
+    launch_settings: bool = False
+    publishes_udp: bool = False
     behind_nat: bool = False
 
     @property
@@ -145,6 +147,8 @@ def host_columns(shape: ReportedHost) -> dict[str, object]:
     columns["runtime"], columns["simulated"] = shape.runtime, shape.simulated
     columns["nvlink"] = bool(shape.nvlink)
     columns["keeps_ssh_list"] = shape.keeps_ssh_list
+    columns["launch_settings"] = shape.launch_settings
+    columns["publishes_udp"] = shape.publishes_udp
     columns["images"] = [cut_printable(image, 255) for image in shape.images]
     columns["warnings"] = [cut_printable(warning, 300) for warning in shape.warnings]
     if shape.behind_nat and settings.RELAY_TCP_PORTS is not None:

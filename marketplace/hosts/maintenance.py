@@ -11,7 +11,7 @@ from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound, UnlawfulMove
 from marketplace.constants import MAINTENANCE_AHEAD, MAINTENANCE_LONGEST, MAINTENANCE_MOST, MAINTENANCE_SPAN
-from marketplace.host_messages import MaintenanceWindow
+from marketplace.host_messages import MaintenancePeriod
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.hosts.selectors import host_of
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -174,6 +174,6 @@ def too_many(others: Iterable[datetime], wanted: datetime) -> bool:
     return any(late - early < MAINTENANCE_SPAN for early, late in zip(begins, begins[MAINTENANCE_MOST:], strict=False))
 
 
-def _when(window: Maintenance) -> MaintenanceWindow:
+def _when(window: Maintenance) -> MaintenancePeriod:
     category = MaintenanceCategory(window.category)
-    return MaintenanceWindow(category=category, begins=window.starts_at, ends=window.ends_at)
+    return MaintenancePeriod(category=category, begins=window.starts_at, ends=window.ends_at)

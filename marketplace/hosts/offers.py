@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Max
@@ -11,10 +10,12 @@ from django.db.models import F, Max
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound
-from common.messages import Message, Micros, Name
-from marketplace.host_messages import ListedUntil, NoEnd, OwnerDisabled, PriceChanged, PricesChanged, TermsChanged
+from common.messages.message import Name
+from marketplace.host_messages import ListedUntil, NoEnd, OwnerDisabled
 from marketplace.hosts.hosts import record_event
 from marketplace.hosts.incidents import open_incident
+from marketplace.hosts.price_changes import price_changes
+from marketplace.incident_messages import OfferDrift
 from marketplace.leasing.availability import Difference, compare_offers, refresh_offers, refresh_offers_of_host
 from marketplace.models import Host, Lease, Offer
 from marketplace.pricing.price_history import record_price
@@ -124,7 +125,7 @@ def _change_offer(host: Host, offer: Offer, change: ListingChange, *, actor: str
         rows.update(version=F("version") + 1, **asdict(new))
         for name, value in asdict(new).items():
             setattr(offer, name, value)
-        record_event(host_id=host.pk, kind="price_changed", detail=_difference(offer, old, new), actor=actor)
+        record_event(host_id=host.pk, kind="price_changed", detail=price_changes(offer.gpu_model, old, new), actor=actor)
     if (new.price_micros, new.spot_floor_micros) != (old.price_micros, old.spot_floor_micros):
         record_price(offer=offer)
     if listed != offer.listed:
@@ -149,20 +150,6 @@ def _changed_prices(offer: Offer, change: ListingChange) -> PriceList:
         disk_micros_gb_day=offer.disk_micros_gb_day if change.disk_micros_gb_day is None else change.disk_micros_gb_day,
         hold_bps=offer.hold_bps if change.hold_bps is None else change.hold_bps,
     )
-
-
-def _difference(offer: Offer, old: PriceList, new: PriceList) -> PricesChanged:
-    before, after = asdict(old), asdict(new)
-    changes = tuple(_changed(name, before[name], after[name]) for name in before if before[name] != after[name])
-    return PricesChanged(gpu=offer.gpu_model, changes=changes)
-
-
-def _changed(name: str, before: Any, after: Any) -> Message:
-    if "micros" in name:
-        return PriceChanged(field=name, before=Micros(before or 0), after=Micros(after or 0))
-    if name == "hold_bps":
-        before, after = (f"{bps / 100:g}%" for bps in (before, after))
-    return TermsChanged(field=name, before=str(before), after=str(after))
 
 
 def _change_end(host: Host, at: datetime | None, *, actor: str) -> None:
@@ -218,7 +205,8 @@ def check_offers(*, repair: bool) -> list[Difference]:
     """
     differences = compare_offers()
     for difference in differences:
-        detail = f"{difference.column} says {difference.shown}, the truth is {difference.truth}."
+        shown, truth = str(difference.shown), str(difference.truth)
+        detail = OfferDrift(column=difference.column, shown=shown, truth=truth)
         open_incident(kind=OFFER_DRIFT, subject=str(difference.offer_id), detail=detail)
     if repair and differences:
         with use_case():

@@ -47,6 +47,16 @@ def host_of(owner_id: UUID, host_id: UUID) -> Host:
     return host
 
 
+def takes_launch_settings(host_id: UUID) -> bool:
+    """Return whether the host's agent applies launch settings; older ones ignore them."""
+    return Host.objects.filter(pk=host_id, launch_settings=True).exists()
+
+
+def publishes_udp(host_id: UUID) -> bool:
+    """Return whether renters reach UDP ports of the host: its agent publishes them, and no relay stands between."""
+    return Host.objects.filter(pk=host_id, publishes_udp=True).exclude(address="").exists()
+
+
 @dataclass(frozen=True)
 class HostName:
     """Name and region of a host."""
@@ -84,7 +94,7 @@ class HostEndpoints:
     port_last: int
 
 
-def host_doors(host_id: UUID) -> HostEndpoints:
+def host_endpoints_of(host_id: UUID) -> HostEndpoints:
     found = Host.objects.filter(pk=host_id).values_list("address", "port_first", "port_last").first()
     if found is None:
         raise NotFound("This host doesn't exist.")

@@ -19,6 +19,7 @@ class StorageHost:
     region: str
     owner_id: UUID
     simulated: bool
+    verified: bool
     runtime: str
     disk_kind: str
     disk_free_gb: int
@@ -70,6 +71,7 @@ def _view(row: Host) -> StorageHost:
         region=row.region,
         owner_id=row.owner_id,
         simulated=row.simulated,
+        verified=row.verified,
         runtime=row.runtime,
         disk_kind=row.disk_kind,
         disk_free_gb=row.disk_free_gb,

@@ -15,7 +15,7 @@ from common import change_counters
 from common.db.transactions import use_case
 from common.errors import Forbidden, wrong_field
 from common.jobs import enqueue
-from common.messages import English
+from common.messages.message import English
 from common.printable import check_printable
 from common.transitions import move
 from marketplace.constants import SETTLED_AGAIN_FOR, WRITE_OFF_AFTER, WRITE_OFF_REASON_CHARS
@@ -65,7 +65,7 @@ def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) ->
         )
         record_event(host_id=host_id, kind="written_off", detail=English(sentence=reason), actor=actor)
         refresh_offers_of_host(host_id=host_id)
-        change_counters.end_tickets(f"host:{host_id.hex}", at=now)
+        change_counters.revoke_tickets(f"host:{host_id.hex}", at=now)
         change_counters.notify_change(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
         enqueue("instances.settle_write_offs")
     return written

@@ -78,10 +78,10 @@ def lease_gpus(
         check_version(offer, expected_version)
         check_share(host, offer, count)
         if offer.gpu_free < count:  # some GPUs may be free, but an earlier order waits for them
-            raise GpuTaken(f"{count} GPUs were asked for, {offer.gpu_free} are free.")
+            raise GpuTaken(f"{count} GPUs requested, {offer.gpu_free} are free.")
         gpus = choose_gpus(offer, count, prefer)
         if len(gpus) < count:
-            raise GpuTaken(f"{count} GPUs were asked for, {len(gpus)} are free.")
+            raise GpuTaken(f"{count} GPUs requested, {len(gpus)} are free.")
         write_leases(offer, gpus, holder)
         refresh_offers(offer_ids=[offer.pk], locked=True)
     return leased_gpus(offer, gpus)
@@ -146,13 +146,13 @@ def check_open(host: Host, offer: Offer) -> None:
     if host.state != HostState.ONLINE:
         raise OfferClosed(f"The offer's host is {host.state}.")
     if host.awaits_epoch:
-        raise OfferClosed("The offer's host has yet to tell what runs on it, since the market was restored from a backup.")
+        raise OfferClosed("Since the restore from a backup, the offer's host hasn't reported what runs on it.")
     if host.draining:
-        raise OfferClosed("The offer's host takes no new rents: maintenance is planned.")
+        raise OfferClosed("The offer's host is closed for new rentals: maintenance is scheduled.")
     if host.leftovers_of:
-        raise OfferClosed("What was left on the offer's host when it was written off is still to be removed.")
+        raise OfferClosed("The offer's host was written off, and its old containers haven't been removed yet.")
     if host.awaits_test:
-        raise OfferClosed("The driver of the offer's host has changed: it takes no new rents until a self-test passes.")
+        raise OfferClosed("The driver of the offer's host changed: it is closed for new rentals until a self-test passes.")
     if host.engine_age_s >= ENGINE_SLOW_AFTER_S:
         raise OfferClosed("The container engine of the offer's host isn't responding.")
 
@@ -175,7 +175,7 @@ def check_share(host: Host, offer: Offer, count: int) -> None:
         cpu_millis, ram_mb = cursor.fetchone()
     whole = allocatable(cpu_cores=host.cpu_cores, ram_mb=host.ram_mb)
     if not _share(offer).times(count).fits_beside(Share(cpu_millis, ram_mb), whole):
-        raise GpuTaken("GPUs are free, but earlier leases hold the CPU and memory that belong to them.")
+        raise GpuTaken("GPUs are free, but earlier leases hold their share of CPU and memory.")
 
 
 def write_leases(

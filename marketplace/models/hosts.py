@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from common import clock
 from common.addresses import COLUMN_PATTERN, HIGHEST_PORT
 from common.ids import new_uuid
-from common.messages import MessageField
+from common.messages.message import MessageField
 from common.printable import Printable, PrintableField
 from marketplace.states import HostState, Verification
 
@@ -32,25 +32,25 @@ class Host(models.Model):
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
     verification = models.CharField(_("verification"), max_length=10, choices=Verification, default=Verification.UNVERIFIED)
     verified_at = models.DateTimeField(_("verified at"), null=True, blank=True)
-    draining = models.BooleanField(_("draining"), default=False, help_text=_("No new rents; running ones go on."))
+    draining = models.BooleanField(_("draining"), default=False, help_text=_("No new rentals; running instances continue."))
     awaits_test = models.BooleanField(
         _("awaits a self-test"),
         db_default=False,
         default=False,
-        help_text=_("Its driver changed: no new rents until a self-test passes."),
+        help_text=_("The driver changed: no new rentals until a self-test passes."),
     )
     simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Its runtime or its GPUs are simulated."))
     runtime = models.CharField(_("runtime"), max_length=10)
-    runtime_version = models.CharField(_("version of the runtime"), max_length=40, blank=True)
+    runtime_version = models.CharField(_("runtime version"), max_length=40, blank=True)
     address = models.CharField(_("address"), max_length=255, help_text=_("Where renters reach published ports."))
     hostname = models.CharField(_("host name of the machine"), max_length=255, blank=True)
     kernel = models.CharField(_("kernel"), max_length=120, blank=True)
     cpu_model = models.CharField(_("CPU"), max_length=120, blank=True)
     cpu_cores = models.PositiveIntegerField(_("CPU cores"))
     ram_mb = models.PositiveIntegerField(_("RAM (MiB)"))
-    disk_total_gb = models.PositiveIntegerField(_("disk in all (GB)"))
+    disk_total_gb = models.PositiveIntegerField(_("total disk (GB)"))
     disk_free_gb = models.PositiveIntegerField(_("free disk (GB)"))
-    disk_kind = models.CharField(_("kind of disk"), max_length=10, default="unknown")
+    disk_kind = models.CharField(_("disk type"), max_length=10, default="unknown")
     disk_read_mbps = models.PositiveIntegerField(
         _("disk read (MB/s)"), null=True, blank=True, help_text="Median of the measurements, in MB/s."
     )
@@ -76,7 +76,13 @@ class Host(models.Model):
     images = ArrayField(models.CharField(max_length=255), default=list, blank=True, verbose_name=_("images on it"))
     warnings = models.JSONField(_("warnings"), default=list, blank=True)
     keeps_ssh_list = models.BooleanField(
-        _("keeps the allow list of SSH"), null=True, help_text="Lists of addresses for SSH hold here; empty: not known."
+        _("IP allowlist supported"), null=True, help_text="Lists of addresses for SSH hold here; empty: not known."
+    )
+    launch_settings = models.BooleanField(
+        _("applies launch settings"), default=False, db_default=False, help_text="Its agent is recent enough for them."
+    )
+    publishes_udp = models.BooleanField(
+        _("publishes UDP ports"), default=False, db_default=False, help_text="Its agent is recent enough for them."
     )
     port_first = models.PositiveIntegerField(_("first port"))
     port_last = models.PositiveIntegerField(_("last port"))
@@ -85,7 +91,7 @@ class Host(models.Model):
         _("rentable until"),
         null=True,
         blank=True,
-        help_text=_("No lease is promised beyond this; empty: no end is planned."),
+        help_text=_("Leases end by then; empty: no end date."),
     )
     reliability_ppm = models.PositiveIntegerField(
         _("reliability (millionths)"),
@@ -96,7 +102,7 @@ class Host(models.Model):
     engine_age_s = models.FloatField(_("silence of the container engine (s)"), default=0)
     enrolled_at = models.DateTimeField(_("enrolled at"), default=clock.now)
     agent_revoked_at = models.DateTimeField(
-        _("agent's key revoked"), null=True, blank=True, help_text=_("Its agent is refused until the host is enrolled anew.")
+        _("agent's key revoked"), null=True, blank=True, help_text=_("Its agent is refused until the host is added again.")
     )
     agent_keys = models.PositiveIntegerField(
         _("keys known to the agent"), default=0, help_text="How many keys of its agent have been revoked."
@@ -105,7 +111,7 @@ class Host(models.Model):
         _("has to agree to the epoch"),
         default=False,
         db_default=False,
-        help_text=_("Its agent has not told yet what it holds since the market went on from a backup: no new rents."),
+        help_text=_("Since the restore from a backup, the agent hasn't reported what it runs: no new rentals."),
     )
     last_seen_at = models.DateTimeField(_("last report"), default=clock.now)
     leftovers_of = ArrayField(
@@ -114,7 +120,7 @@ class Host(models.Model):
         db_default=[],
         blank=True,
         verbose_name=_("leftovers of"),
-        help_text=_("Hosts written off that had its GPUs: nothing is rented before their containers are proven gone."),
+        help_text=_("Written-off hosts that had these GPUs. Rentals start once their containers are confirmed gone."),
     )
 
     class Meta:
@@ -183,7 +189,7 @@ class Gpu(models.Model):
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="gpus", verbose_name=_("host"))
     offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="gpus", verbose_name=_("offer"))
     uuid = models.CharField("UUID", max_length=80, unique=True)
-    model = models.SlugField(_("model"), max_length=60, help_text=_("Slug in the catalogue."))
+    model = models.SlugField(_("model"), max_length=60, help_text=_("Slug in the catalog."))
     name = models.CharField(_("name"), max_length=120)
     vram_mb = models.PositiveIntegerField(_("VRAM (MiB)"))
     index = models.PositiveIntegerField(_("place in the machine"), default=0)
@@ -196,7 +202,7 @@ class Gpu(models.Model):
         _("in quarantine"),
         default=False,
         db_default=False,
-        help_text=_("A container that the market does not know holds it, so it is not rented out."),
+        help_text=_("Used by a container that Berth doesn't know, so it isn't rented out."),
     )
     detail = models.CharField(_("detail"), max_length=300, blank=True)
 
@@ -237,7 +243,7 @@ class JoinToken(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"join token for {self.host_name}"
+        return self.host_name
 
 
 class Epoch(models.Model):
@@ -275,7 +281,7 @@ class HostWriteOff(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", verbose_name=_("decided by")
     )
     reason = PrintableField(_("reason"), max_length=300)
-    last_seen_at = models.DateTimeField(_("last report"), help_text=_("Nothing is charged for the time after it."))
+    last_seen_at = models.DateTimeField(_("last report"), help_text=_("Time after this isn't charged."))
     at = models.DateTimeField(_("time"), default=clock.now)
     settled_at = models.DateTimeField(
         _("settled at"), null=True, blank=True, help_text=_("Nothing of the host's is left to be ended.")

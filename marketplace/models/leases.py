@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.messages.message import MessageField
 from marketplace.models.hosts import Gpu
 from marketplace.models.offers import Offer
 
@@ -51,7 +52,7 @@ class Lease(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.gpu_id} held by {self.holder}"
+        return f"{self.gpu_id} → {self.holder}"
 
 
 class Claim(models.Model):
@@ -80,6 +81,7 @@ class Incident(models.Model):
     kind = models.CharField(_("kind"), max_length=40)
     subject = models.CharField(_("subject"), max_length=120)
     detail = models.TextField(_("detail"))
+    message = MessageField()
     opened_at = models.DateTimeField(_("opened at"), default=clock.now)
     closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
     closed_by = models.CharField(

@@ -128,7 +128,7 @@ class Offer(models.Model):
         indexes: ClassVar = [models.Index(fields=["changed_xid"], name="offer_by_change")]
 
     def __str__(self) -> str:
-        return f"{self.gpu_model} on {self.host_id}"
+        return f"{self.gpu_model} · {self.host_id}"
 
 
 class OfferPrice(models.Model):

@@ -43,7 +43,7 @@ class SelfTest(models.Model):
         indexes: ClassVar = [models.Index(fields=["host", "-asked_at"], name="self_test_of_host")]
 
     def __str__(self) -> str:
-        return f"self-test {self.id} {self.verdict}"
+        return str(self.id)
 
 
 class Measurement(models.Model):
@@ -88,7 +88,7 @@ class Maintenance(models.Model):
         _("closed to new rents"), default=False, help_text="New rents were stopped for it, and come back at its end."
     )
     told_at = models.DateTimeField(
-        _("told at"), null=True, blank=True, help_text="When the renters there were told; empty: to be told."
+        _("announced at"), null=True, blank=True, help_text="When the renters there were told; empty: to be told."
     )
 
     class Meta:

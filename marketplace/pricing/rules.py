@@ -42,7 +42,7 @@ def check_price_list(prices: PriceList, *, listed: bool) -> None:
         raise wrong_field("hold_share", "GPUs that a stopped instance keeps cost 0 to 100 % of the hourly price.")
     floor = prices.spot_floor_micros
     if floor is not None and not 0 < floor <= prices.price_micros:
-        raise wrong_field("spot_floor", f"The spot floor lies above 0 and at most at {format_money(prices.price_micros)}.")
+        raise wrong_field("spot_floor", f"The spot floor must be above 0 and at most {format_money(prices.price_micros)}.")
     for term, off_bps in prices.reserved_discounts.items():
         if term not in TERM_HOURS:
             raise wrong_field("reserved_discounts", f"The terms are {', '.join(TERM_HOURS)}; {term!r} is none.")

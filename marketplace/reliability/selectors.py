@@ -139,7 +139,7 @@ def maintenance_to_end(now: datetime) -> list[Maintenance]:
     return list(past.order_by("ends_at", "pk"))
 
 
-def unannounced_maintenance() -> list[Maintenance]:
+def maintenance_to_notify() -> list[Maintenance]:
     """Return announcements and cancellations of which renters have not been notified."""
     return list(Maintenance.objects.filter(told_at__isnull=True).order_by("announced_at", "pk")[:100])
 

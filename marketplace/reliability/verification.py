@@ -9,8 +9,8 @@ from django.db.models import Exists, OuterRef, Q
 from common import change_counters
 from common.db.transactions import use_case
 from common.errors import NotFound, UnlawfulMove
-from common.message_words import columns
-from common.messages import English, Message
+from common.messages.message import English, Message
+from common.messages.rendering import columns
 from marketplace.constants import VERIFIED_FOR
 from marketplace.host_messages import Doubt, DriverChanged, NotVerified, RefusalWithdrawn, SimulatedTestPassed, TestPassed
 from marketplace.leasing.availability import refresh_offers_of_host

@@ -33,7 +33,7 @@ def search_offers(query: OfferQuery) -> OfferPage:
     with _search(query) as search:
         page = page_of(search)
         keys = search.store.uuids(page.slots)
-        prices, totals = (column.tolist() for column in search.asked.at(page.slots))
+        prices, totals = (column.tolist() for column in search.price_columns.at(page.slots))
     return OfferPage(_offers(keys, prices, totals), page.next, page.previous, search.total)
 
 
@@ -74,7 +74,7 @@ def search_market(query: OfferQuery, extra: Sequence[Condition]) -> MarketView:
     with _search(query) as search:
         page = page_of(search)
         keys = search.store.uuids(page.slots)
-        prices, totals = (column.tolist() for column in search.asked.at(page.slots))
+        prices, totals = (column.tolist() for column in search.price_columns.at(page.slots))
         facets, removed = facets_of(search), search.removed()
         enough = {each: search.count_instead(each) for each in extra}
     offers = OfferPage(_offers(keys, prices, totals), page.next, page.previous, search.total)
@@ -136,7 +136,7 @@ def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
 
 def _tails(search: SearchExecution, slots: Sequence[int]) -> list[bytes]:
     """Return the part of offers' JSON that depends on the search and the time."""
-    asked, store = search.asked, search.store
+    asked, store = search.price_columns, search.store
     prices, totals = asked.at(slots)
     arrays = (prices, totals, tflops_per_price(store["rate"][slots], prices), store["lease_hours"][slots])
     rows = zip(*(column.tolist() for column in arrays), strict=True)

@@ -57,7 +57,7 @@ def request_self_test(*, actor_id: UUID, host_id: UUID) -> SelfTest:
         if host is None:
             raise NotFound("This host doesn't exist.")
         if host.state != HostState.ONLINE:
-            raise HostNotOnline("The host's agent does not report now: a self-test would never come back.")
+            raise HostNotOnline("The host's agent isn't reporting, so a self-test can't be run.")
         pending = SelfTest.objects.filter(host=host, verdict=Verdict.PENDING).first()
         return pending or _request(host, f"user:{actor_id.hex}", clock.now())
 

@@ -126,12 +126,12 @@ def lease_or_claim(
     holder: UUID,
     expected_version: int | None,
     prefer: Sequence[str] = (),
-    in_line: bool = False,
+    queue: bool = False,
 ) -> LeasedGpus | None:
     """Lease GPUs, or claim them and return None if spot rents must be preempted first.
 
     A claim counts at once: nobody else gets GPUs that it waits for. When even all spot rents together could not
-    make room, it raises what `lease_gpus` raises, or with `in_line` claims GPUs that become free, after earlier
+    make room, it raises what `lease_gpus` raises, or with `queue` claims GPUs that become free, after earlier
     claims.
     """
     with transaction.atomic(savepoint=False):
@@ -143,8 +143,8 @@ def lease_or_claim(
         offer = market.offer
         check_open(market.host, offer)
         check_version(offer, expected_version)
-        if offer.gpu_free + offer.gpu_spot < count and not in_line:
-            raise GpuTaken(f"{count} GPUs were asked for, {offer.gpu_free + offer.gpu_spot} can be had.")
+        if offer.gpu_free + offer.gpu_spot < count and not queue:
+            raise GpuTaken(f"{count} GPUs requested, {offer.gpu_free + offer.gpu_spot} available.")
         Claim.objects.create(holder=holder, offer=offer, gpu_count=count, price_micros=offer.price_micros)
         refresh_offers(offer_ids=[offer_id], locked=True)
     return None
@@ -200,7 +200,7 @@ def check_spot_order(*, offer_id: UUID, count: int, max_price_micros: int, expec
     if not 1 <= count <= offer.gpu_total:
         raise InvalidInput(f"Bid for 1 to {offer.gpu_total} GPUs of this offer.")
     if max_price_micros < offer.spot_floor_micros:
-        raise InvalidInput("The highest price lies at the floor of this offer or above it.")
+        raise InvalidInput("The max price must be at least this offer's floor price.")
 
 
 def lease_spot(market: SpotMarket, *, holder: UUID, count: int, price_micros: int, prefer: Sequence[str] = ()) -> LeasedGpus:
@@ -212,7 +212,7 @@ def lease_spot(market: SpotMarket, *, holder: UUID, count: int, price_micros: in
     check_share(market.host, market.offer, count)
     gpus = choose_gpus(market.offer, count, prefer) if market.free - market.claimed >= count else []
     if len(gpus) < count:
-        raise GpuTaken(f"{count} GPUs were won, {len(gpus)} are free.")
+        raise GpuTaken(f"{count} GPUs won, {len(gpus)} are free.")
     write_leases(market.offer, gpus, holder, spot=True, price_micros=price_micros)
     refresh_offers(offer_ids=[market.offer.pk], locked=True)
     return leased_gpus(market.offer, gpus, price_micros=price_micros)
@@ -232,7 +232,7 @@ def make_leases_permanent(*, holder: UUID, price_micros: int) -> None:
         market = open_spot_market(offer_id)
         assert market is not None
         if market.free + market.spot - leases.count() < market.claimed:
-            raise GpuTaken("An order that came earlier waits for these GPUs.")
+            raise GpuTaken("An earlier order is waiting for these GPUs.")
         leases.update(spot=False, price_micros=price_micros)
         refresh_offers(offer_ids=[offer_id], locked=True)
 

@@ -36,8 +36,9 @@
 
   /* Figures between two messages of the server: a cost that grows at its rate, the time that is left. */
   function money(micros, sign) {
-    const places = micros === 0 || Math.abs(micros) >= 1e6 ? 2 : 4;
-    return (micros < 0 ? "−" : "") + sign + new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places }).format(Math.abs(micros) / 1e6);
+    const below = micros !== 0 && Math.abs(micros) < 1e4;
+    const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+    return (micros < 0 ? "−" : "") + (below ? "<" : "") + sign + cents.format(below ? 0.01 : Math.abs(micros) / 1e6);
   }
 
   function tick() {
@@ -235,7 +236,12 @@
   }
   htmx.createEventSource = (url) => new LiveSource(url); // the ticket says who asks; no cookie goes along
   // Menu and tabs are strips on a phone.
-  for (const place of document.querySelectorAll(".nav-underline .active, .menu [aria-current]")) place.scrollIntoView({ block: "nearest", inline: "center" });
+  // Only the strip itself moves: scrollIntoView would also scroll the page down to a menu's last items.
+  for (const place of document.querySelectorAll(".nav-underline .active, .menu [aria-current]")) {
+    const strip = place.closest(".nav-underline, .menu");
+    const [own, outer] = [place.getBoundingClientRect(), strip.getBoundingClientRect()];
+    strip.scrollLeft += own.left - outer.left - (outer.width - own.width) / 2;
+  }
   localise(document);
   tick();
   setInterval(tick, 1000);

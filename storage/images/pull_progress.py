@@ -38,12 +38,12 @@ _STEPS = frozenset({"waiting", "downloading", "downloaded", "unpacking", "ready"
 
 def record_pulls(*, host_id: UUID, rows: Iterable[PullRow], at: datetime) -> None:
     """Store the pull progress that a host reports; without any, no query is made."""
-    told = [_row(host_id, row, at) for row in rows if row.layers]
-    if not told:
+    reported = [_row(host_id, row, at) for row in rows if row.layers]
+    if not reported:
         return
     with use_case():
         ImagePull.objects.bulk_create(
-            told,
+            reported,
             update_conflicts=True,
             unique_fields=["instance_id"],
             update_fields=["host", "done_bytes", "total_bytes", "layers", "at"],

@@ -34,7 +34,7 @@ def issue_registry_token(*, username: str, password: str, scopes: list[str]) -> 
         raise NotFound("This market has no registry.")
     grant = read_grant(username, password)
     if grant is None:
-        raise RegistryLoginRefused("This grant is not good, or not any more.")
+        raise RegistryLoginRefused("This grant isn't valid, or has expired.")
     repository, actions = grant
     access = [
         {"type": "repository", "name": repository, "actions": sorted(set(actions) & set(asked.split(",")))}

@@ -9,7 +9,7 @@ from accounts.models import User
 from common import change_counters
 from common.db.transactions import use_case
 from common.ids import new_uuid
-from common.message_words import columns
+from common.messages.rendering import columns
 from common.transitions import move
 from storage.constants import IMAGES_AT_MOST, SAVE_WITHIN, SAVED_ON_HOST_AT_MOST
 from storage.errors import ImageBeingSaved, TooManyImages
@@ -78,7 +78,7 @@ def apply_save_result(operation: Operation) -> None:
     if image is None:
         return
     if operation.state != OperationState.DONE:
-        _move(image, ImageState.FAILED, host_id=None, **columns("failure", operation.says or NotSaved()))
+        _move(image, ImageState.FAILED, host_id=None, **columns("failure", operation.last_message or NotSaved()))
         return
     outcome, (place, _, _tag) = operation.outcome, operation.args.get("push", "").rpartition(":")
     digest = outcome.get("digest", "")[:80] if place else ""

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
-from common.messages import MessageField
+from common.messages.message import MessageField
 from common.printable import Printable, PrintableField
 from storage.states import ImageSource, ImageState
 

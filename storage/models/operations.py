@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
-from common.messages import Message, MessageField, of_row
+from common.messages.message import Message, MessageField, of_row
 from storage.states import OperationState
 
 
@@ -69,8 +69,8 @@ class Operation(models.Model):
         return f"{self.kind} {self.id}"
 
     @property
-    def says(self) -> Message | None:
-        """The last that was said of it, by its agent or by the market."""
+    def last_message(self) -> Message | None:
+        """Return the last message about it, by its agent or by the market."""
         return of_row(self.message, self.detail)
 
     @property

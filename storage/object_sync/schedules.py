@@ -31,15 +31,15 @@ class Recurrence:
 
 
 def insert_schedule(
-    *, owner: User, connection_id: UUID, disk: Disk, wish: SyncRequest, round_: Recurrence, next_at: datetime
+    *, owner: User, connection_id: UUID, disk: Disk, sync_request: SyncRequest, round_: Recurrence, next_at: datetime
 ) -> SyncSchedule:
     """Insert a schedule; call it inside a use case.
 
     Raises NotFound, InvalidInput, ConnectionReadOnly or TooManyVolumes.
     """
-    connection, wish = connection_of(owner.pk, connection_id), wish.checked
-    if wish.direction == SyncDirection.UP and not connection.can_write:
-        raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
+    connection, sync_request = connection_of(owner.pk, connection_id), sync_request.checked
+    if sync_request.direction == SyncDirection.UP and not connection.can_write:
+        raise ConnectionReadOnly(f"The access key of {connection.name} doesn't have write permission there.")
     if schedules_of(owner.pk).count() >= SYNC_SCHEDULES_AT_MOST:
         raise TooManyVolumes(f"One person has at most {SYNC_SCHEDULES_AT_MOST} schedules of syncs.")
     return SyncSchedule.objects.create(
@@ -50,7 +50,7 @@ def insert_schedule(
         at=round_.at,
         time_zone=round_.time_zone,
         next_at=next_at,
-        **terms_of(disk, wish),
+        **terms_of(disk, sync_request),
     )
 
 

@@ -12,8 +12,8 @@ from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.encryption import CannotDecrypt, decrypt
-from common.message_words import columns
-from common.messages import Message
+from common.messages.message import Message
+from common.messages.rendering import columns
 from common.transitions import move
 from storage.clients.s3.keys import parse_folder
 from storage.constants import SYNC_WITHIN
@@ -71,16 +71,16 @@ class SyncRequest:
         return SyncRequest(self.direction, path, folder, self.delete_extra)
 
 
-def terms_of(disk: Disk, wish: SyncRequest) -> dict[str, Any]:
+def terms_of(disk: Disk, sync_request: SyncRequest) -> dict[str, Any]:
     """Return the columns of `SyncTerms`, which syncs and schedules share."""
     return {
         "subject_kind": disk.kind,
         "subject_id": disk.id,
         "subject_name": disk.name[:80],
-        "direction": wish.direction,
-        "path": wish.path,
-        "folder": wish.folder,
-        "delete_extra": wish.delete_extra,
+        "direction": sync_request.direction,
+        "path": sync_request.path,
+        "folder": sync_request.folder,
+        "delete_extra": sync_request.delete_extra,
     }
 
 
@@ -93,7 +93,7 @@ class Origin:
 
 
 def sync_volume(
-    *, owner: User, volume_id: UUID, connection_id: UUID, wish: SyncRequest, origin: Origin | None = None
+    *, owner: User, volume_id: UUID, connection_id: UUID, sync_request: SyncRequest, origin: Origin | None = None
 ) -> Sync:
     """Start a sync of a volume.
 
@@ -106,22 +106,22 @@ def sync_volume(
         if locked.state != VolumeState.READY:
             raise VolumeBusy(f"The volume is {locked.get_state_display()}.")
         disk = Disk(SnapshotSource.VOLUME, locked.pk, locked.name, locked.host_id, locked.size_gb)
-        return start_sync(owner_id=owner.pk, connection=connection, disk=disk, wish=wish, origin=origin)
+        return start_sync(owner_id=owner.pk, connection=connection, disk=disk, sync_request=sync_request, origin=origin)
 
 
 def start_sync(
-    *, owner_id: UUID, connection: Connection, disk: Disk, wish: SyncRequest, origin: Origin | None = None
+    *, owner_id: UUID, connection: Connection, disk: Disk, sync_request: SyncRequest, origin: Origin | None = None
 ) -> Sync:
     """Create a sync and its operation, inside the use case that has checked the disk.
 
     Raises InvalidInput, ConnectionReadOnly or VolumeBusy.
     """
-    wish, origin = wish.checked, origin or Origin()
-    if wish.direction == SyncDirection.UP and not connection.can_write:
-        raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
+    sync_request, origin = sync_request.checked, origin or Origin()
+    if sync_request.direction == SyncDirection.UP and not connection.can_write:
+        raise ConnectionReadOnly(f"The access key of {connection.name} doesn't have write permission there.")
     if has_open_disk_operation(disk.id):
         raise VolumeBusy(_BUSY)
-    sync = _new(owner_id, connection, disk, wish, origin)
+    sync = _new(owner_id, connection, disk, sync_request, origin)
     try:
         with transaction.atomic():
             sync.save(force_insert=True)
@@ -145,7 +145,7 @@ def record_failed_sync(
     owner_id: UUID,
     connection: Connection,
     disk: Disk,
-    wish: SyncRequest,
+    sync_request: SyncRequest,
     schedule: SyncSchedule,
     code: str,
     detail: Message,
@@ -153,7 +153,7 @@ def record_failed_sync(
     """Record a scheduled sync that could not be started, for the list of syncs."""
     failed = {"state": SyncState.FAILED, "failure_code": code, "ended_at": clock.now()}
     said = columns("failure_detail", detail)
-    sync = _new(owner_id, connection, disk, wish, Origin(SyncCause.SCHEDULE, schedule), **failed, **said)
+    sync = _new(owner_id, connection, disk, sync_request, Origin(SyncCause.SCHEDULE, schedule), **failed, **said)
     sync.save(force_insert=True)
     change_counters.notify_change(f"user:{owner_id.hex}")
     return sync
@@ -183,7 +183,7 @@ def apply_sync_result(operation: "Operation") -> Sync | None:
     else:
         code = operation.failure_code or operation.state
         said = {"copied_bytes": operation.done_bytes, "copied_files": operation.done_files}
-        fault = {"failure_code": code, **columns("failure_detail", operation.says)}
+        fault = {"failure_code": code, **columns("failure_detail", operation.last_message)}
         _end(sync, SyncState.FAILED, at=at, actor=MARKET, reason=code, **said, **fault)
     return sync
 
@@ -210,7 +210,9 @@ def _end(sync: Sync, target: SyncState, *, at: datetime, actor: str, reason: str
     change_counters.notify_change(f"user:{sync.owner_id.hex}")
 
 
-def _new(owner_id: UUID, connection: Connection, disk: Disk, wish: SyncRequest, origin: Origin, **fields: Any) -> Sync:
+def _new(
+    owner_id: UUID, connection: Connection, disk: Disk, sync_request: SyncRequest, origin: Origin, **fields: Any
+) -> Sync:
     return Sync(
         owner_id=owner_id,
         connection=connection,
@@ -219,7 +221,7 @@ def _new(owner_id: UUID, connection: Connection, disk: Disk, wish: SyncRequest, 
         host_id=disk.host_id,
         cause=origin.cause,
         created_at=clock.now(),
-        **terms_of(disk, wish),
+        **terms_of(disk, sync_request),
         **fields,
     )
 
@@ -241,7 +243,7 @@ def _secrets(connection: Connection) -> dict[str, str]:
     try:
         secret = decrypt(connection.sealed_secret)
     except CannotDecrypt as error:
-        raise StorageLoginRefused("The secret of this connection cannot be read any more: give it again.") from error
+        raise StorageLoginRefused("The secret of this connection can no longer be decrypted: enter it again.") from error
     return {
         "endpoint": connection.endpoint,
         "region": connection.region,
@@ -254,8 +256,8 @@ def _secrets(connection: Connection) -> dict[str, str]:
 def _figures(outcome: Any) -> dict[str, int]:
     """Read numbers that an agent reported; malformed ones count as 0."""
     names = ("copied_bytes", "copied_files", "same_files", "deleted_files")
-    told = {name: str(outcome.get(name, "")) for name in names}
-    return {name: min(int(text), _LARGEST) if text.isdecimal() else 0 for name, text in told.items()}
+    reported = {name: str(outcome.get(name, "")) for name in names}
+    return {name: min(int(text), _LARGEST) if text.isdecimal() else 0 for name, text in reported.items()}
 
 
 def claim_mail(sync: Sync, *, now: datetime) -> bool:

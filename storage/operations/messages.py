@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from common.messages import Message
+from common.messages.message import Message
 
 
 class HostIsLost(Message, code="host_is_lost", text=_("The host did not come back and was written off.")):

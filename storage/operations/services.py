@@ -10,11 +10,12 @@ from uuid import UUID
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.encryption import encrypt
-from common.message_words import columns
-from common.messages import Message
+from common.messages.message import Message
+from common.messages.rendering import columns
 from common.transitions import move
 from storage.models import Operation
 from storage.operations.messages import OutOfTime
+from storage.operations.outcomes import stored_outcome
 from storage.operations.selectors import operations_open_on, operations_overdue
 from storage.states import OPERATION_MACHINE, OperationState
 
@@ -67,13 +68,13 @@ def record_operations(*, host_id: UUID, rows: Iterable[OperationRow], at: dateti
 
     Reports of operations that are not open are ignored.
     """
-    told = {row.id: row for row in rows}
-    if not told:
+    reported = {row.id: row for row in rows}
+    if not reported:
         return []
     ended = []
     with use_case():
-        for operation in operations_open_on(host_id, list(told)).select_for_update(no_key=True):
-            if _record(operation, told[operation.pk], at):
+        for operation in operations_open_on(host_id, list(reported)).select_for_update(no_key=True):
+            if _record(operation, reported[operation.pk], at):
                 ended.append(operation.pk)
     return ended
 
@@ -96,7 +97,7 @@ def _record(operation: Operation, row: OperationRow, at: datetime) -> bool:
         actor=AGENT,
         ended_at=at,
         failure_code=row.failure_code[:40],
-        outcome=dict(row.outcome),
+        outcome=stored_outcome(operation.kind, row.outcome),
         **seen,
     )
     return True

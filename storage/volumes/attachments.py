@@ -36,7 +36,9 @@ def attach(*, owner_id: UUID, holder: UUID, host_id: UUID, volume_id: UUID) -> V
     if present == holder:
         return volume
     if present is not None:
-        raise VolumeBusy(f"The volume {volume.name} is attached to another instance; one alone may write it.")
+        raise VolumeBusy(
+            f"The volume {volume.name} is attached to another instance; only one instance can write to a volume."
+        )
     _insert(Attachment(holder=holder, host_id=host_id, volume=volume, attached_at=clock.now()))
     return volume
 
@@ -57,7 +59,7 @@ def attach_data_set(*, holder: UUID, host_id: UUID, slug: str) -> DataSet:
     """
     found = data_set_named(slug)
     if found.snapshot.host_id != host_id:
-        raise VolumeElsewhere(f"This data set lies on the host {found.snapshot.host.name}: rent there to mount it.")
+        raise VolumeElsewhere(f"This dataset is stored on the host {found.snapshot.host.name}: rent there to mount it.")
     _check_room(holder)
     if not Attachment.objects.filter(holder=holder, data_set=found, detached_at=None).exists():
         _insert(Attachment(holder=holder, host_id=host_id, data_set=found, attached_at=clock.now()))
@@ -107,4 +109,4 @@ def _insert(row: Attachment) -> None:
     try:
         row.save(force_insert=True)
     except IntegrityError as error:  # the unique constraint: another writer was faster
-        raise VolumeBusy("The volume is attached to another instance; one alone may write it.") from error
+        raise VolumeBusy("The volume is attached to another instance; only one instance can write to a volume.") from error

@@ -13,7 +13,7 @@ from billing.errors import InsufficientFunds
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import StaleRow, wrong_field
-from common.message_words import columns
+from common.messages.rendering import columns
 from common.money import format_money
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.errors import PriceChanged
@@ -63,9 +63,9 @@ def check_usable(volume: Volume) -> None:
     if volume.state != VolumeState.READY:
         raise VolumeBusy(f"The volume is {volume.get_state_display()}.")
     if volume.unpaid_since is not None:
-        raise VolumeBusy("Nobody pays for the volume now. Add money first; it is charged again within a minute.")
+        raise VolumeBusy("The volume isn't paid for. Top up first; charging resumes within a minute.")
     if volume.lost_at is not None:
-        raise VolumeBusy("Its host does not find the volume. Restore a snapshot of it, or try again when it is back.")
+        raise VolumeBusy("Its host can't find the volume. Restore a snapshot, or try again once the volume is back.")
     check_idle(volume.pk)
 
 
@@ -94,7 +94,7 @@ def apply_growth_result(operation: Operation) -> None:
         _apply_new_size(volume, operation)
     else:
         code = operation.failure_code or operation.state
-        Volume.objects.filter(pk=volume.pk).update(failure_code=code, **columns("failure_detail", operation.says))
+        Volume.objects.filter(pk=volume.pk).update(failure_code=code, **columns("failure_detail", operation.last_message))
     change_counters.notify_change(f"user:{volume.owner_id.hex}", f"host:{volume.host_id.hex}")
 
 

@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
-from common.message_words import columns
+from common.messages.rendering import columns
 from common.transitions import move
 from marketplace.hosts.storage_selectors import storage_price
 from storage.constants import COPY_WITHIN, DROP_WITHIN, SNAPSHOTS_AT_MOST
@@ -83,7 +83,7 @@ def order_snapshot(
     try:
         snapshot.save(force_insert=True)
     except IntegrityError as error:  # two requests at the same time
-        raise VolumeBusy("A snapshot of this disk is being made already.") from error
+        raise VolumeBusy("A snapshot of this disk is already being created.") from error
     args = {"snapshot": snapshot.pk.hex, "size_gb": str(size_gb), **_disk_argument(source_kind, source_id)}
     request_operation(host_id=host_id, owner_id=owner.pk, kind=TAKE, subject=source_id, args=args, within=COPY_WITHIN)
     return snapshot
@@ -98,7 +98,9 @@ def restore_volume(*, owner: User, snapshot_id: UUID) -> Volume:
         snapshot = locked_ready(owner, snapshot_id)
         volume = volume_of(owner.pk, snapshot.source_id)
         if volume.host_id != snapshot.host_id:
-            raise VolumeElsewhere("The volume has moved to another host since; make a volume from the snapshot instead.")
+            raise VolumeElsewhere(
+                "The volume has since migrated to another host; create a volume from the snapshot instead."
+            )
         check_unused(lock_volume(volume.pk))
         change_volume_state(volume, VolumeState.RESTORING, reason="restore_asked", actor=OWNER)
         request_restore(snapshot, size_gb=volume.size_gb)
@@ -145,7 +147,7 @@ def start_snapshot_deletion(snapshot: Snapshot, *, reason: str, actor: str) -> N
     copied = Volume.objects.filter(snapshot=locked, state=VolumeState.CREATING)
     restored = Operation.objects.filter(kind=RESTORE, args__snapshot=locked.pk.hex, ended_at=None)
     if copied.exists() or restored.exists():
-        raise SnapshotInUse("A disk is being made from the snapshot just now.")
+        raise SnapshotInUse("A disk is being created from the snapshot.")
     _move(snapshot, SnapshotState.DELETING, reason=reason, actor=actor)
     request_deletion(snapshot)
 
@@ -180,7 +182,7 @@ def apply_snapshot_result(operation: Operation) -> None:
     if proof is None:
         close_snapshot(snapshot.pk)
         code = operation.failure_code or "copy_damaged"
-        fault = {"failure_code": code, **columns("failure_detail", operation.says)}
+        fault = {"failure_code": code, **columns("failure_detail", operation.last_message)}
         _move(snapshot, SnapshotState.FAILED, reason=code, actor=MARKET, **fault)
         return
     snapshot.stored_bytes = int(proof["stored_bytes"])
@@ -198,7 +200,7 @@ def apply_restore_result(operation: Operation) -> None:
     if done:
         mark_volume_found(volume.pk)
     else:
-        fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.says)}
+        fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.last_message)}
     change_volume_state(volume, VolumeState.READY, reason="restored" if done else "restore_failed", actor=MARKET, **fault)
 
 

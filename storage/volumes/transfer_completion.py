@@ -10,8 +10,8 @@ from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
-from common.message_words import columns
-from common.messages import Message
+from common.messages.message import Message
+from common.messages.rendering import columns
 from common.transitions import move
 from marketplace.states import HostState
 from storage.constants import DROP_WITHIN, HOST_WRITTEN_OFF
@@ -135,7 +135,7 @@ def _decide(row: VolumeMove) -> bool:
         return True
     broken = failed_operation(row.pk)
     if broken is not None:
-        abort_transfer(row, code=broken.failure_code or broken.state, detail=broken.says, actor=MARKET)
+        abort_transfer(row, code=broken.failure_code or broken.state, detail=broken.last_message, actor=MARKET)
     return broken is not None
 
 

@@ -15,7 +15,7 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.errors import wrong_field
-from common.message_words import columns
+from common.messages.rendering import columns
 from marketplace.hosts.storage_selectors import StorageHost, storage_host
 from storage.constants import CARRY_WITHIN, TICKET_SPARE, VOLUMES_AT_MOST
 from storage.errors import NoStorage, TooManyVolumes, VolumeBusy
@@ -135,7 +135,7 @@ def _claim_volume(volume: Volume, target: VolumeState, reason: str) -> None:
     check_usable(locked)
     check_unused(locked)
     if volume.pk in open_volume_moves([volume.pk]):
-        raise VolumeBusy("Its last move is still being cleared up. Try again in a minute.")
+        raise VolumeBusy("Its last migration is still being cleaned up. Try again in a minute.")
     change_volume_state(volume, target, reason=reason, actor=OWNER, failure_code="", **columns("failure_detail", None))
 
 

@@ -12,7 +12,7 @@ from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import wrong_field
-from common.message_words import columns
+from common.messages.rendering import columns
 from common.transitions import move
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.hosts.storage_selectors import StorageHost, storage_host
@@ -108,7 +108,7 @@ def check_unused(volume: Volume) -> None:
 
 def check_idle(subject: UUID) -> None:
     if subject in open_operations([subject]):
-        raise VolumeBusy("Its host is at work on it just now. Try again when that is done.")
+        raise VolumeBusy("Its host is working on it. Try again once that is done.")
 
 
 def change_volume_state(volume: Volume, target: VolumeState, *, reason: str, actor: str, **fields: Any) -> None:
@@ -126,7 +126,7 @@ def apply_creation_result(operation: Operation) -> None:
         change_volume_state(volume, VolumeState.READY, reason="made", actor=MARKET)
         return
     close_volume(volume.pk)
-    fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.says)}
+    fault = {"failure_code": operation.failure_code, **columns("failure_detail", operation.last_message)}
     change_volume_state(volume, VolumeState.FAILED, reason=operation.failure_code, actor=MARKET, **fault)
 
 
@@ -166,10 +166,10 @@ def _ready_snapshot(owner: User, snapshot_id: UUID) -> Snapshot:
 def _chosen_host(host_id: UUID | None, snapshot: Snapshot | None) -> StorageHost:
     if snapshot is None:
         if host_id is None:
-            raise wrong_field("host", "Name the host that it should lie on; GET /storage-hosts lists them.")
+            raise wrong_field("host", "Specify the host to store it on; GET /storage-hosts lists them.")
         return storage_host(host_id)
     if host_id not in (None, snapshot.host_id):
-        raise VolumeElsewhere("A volume made from a snapshot lies on the snapshot's host.")
+        raise VolumeElsewhere("A volume created from a snapshot is stored on the snapshot's host.")
     return storage_host(snapshot.host_id)
 
 

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 def queue_lost_mail(*, owner: User, names: Sequence[str], host: "Host", since: datetime) -> None:
     """Queue the mail in the transaction that ends the storage."""
     with override(owner.language):
-        told = {
+        values = {
             "host": name_in_mail(host.name),
             "names": ", ".join(name_in_mail(name) for name in names),
             "at": f"{clock.format_minute(since)} UTC",
         }
-        subject = _("Data on host %(host)s was lost") % told
+        subject = _("Data on host %(host)s was lost") % values
         body = "\n\n".join(
             (
-                _("Host %(host)s didn't come back and was written off. Lost with it: %(names)s.") % told,
-                _("Time since its last report at %(at)s isn't billed.") % told,
+                _("Host %(host)s didn't come back and was written off. Lost with it: %(names)s.") % values,
+                _("Time since its last report at %(at)s isn't billed.") % values,
                 settings.SITE_URL + reverse("volumes"),
             )
         )

@@ -15,9 +15,10 @@ from common import clock
 from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
-from common.message_words import columns
+from common.messages.rendering import columns
 from common.transitions import move
 from marketplace.hosts.incidents import open_incident
+from marketplace.incident_messages import stuck
 from storage.constants import HOST_WRITTEN_OFF
 from storage.models import DataSet, Image, Operation, Snapshot, Volume, VolumeMove
 from storage.operations.messages import HostIsLost
@@ -91,7 +92,7 @@ def _try_owner(host: "Host", owner_id: UUID, since: datetime) -> int:
         return 0  # its owner or another worker changed it: the next run sees it
     except DomainError as error:
         logger.exception("what user %s keeps on a written-off host is not ended", owner_id)
-        open_incident(kind="write_off_stuck", subject=public_id("user", owner_id), detail=error.detail)
+        open_incident(kind="write_off_stuck", subject=public_id("user", owner_id), detail=stuck(error))
         return 0
 
 

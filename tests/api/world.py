@@ -12,6 +12,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts.constants import SCOPES
 from accounts.models import User
+from accounts.notification_channels.formats.parts import Credentials
+from accounts.notification_channels.settings import add_channel
+from accounts.notification_channels.settings import send_test as send_channel_test
 from accounts.ssh_keys.services import add_ssh_key
 from accounts.teams.invitations import invite_member
 from accounts.teams.services import create_team
@@ -24,7 +27,7 @@ from common import clock
 from common.ids import new_uuid, public_id
 from common.object_store import Place
 from instances.enforcement.budgets import set_budget
-from instances.models import Alert, Instance
+from instances.models import Alert, CommandRun, Instance
 from instances.orders.quotes import create_quote
 from instances.wait_list.entries import EntryOrder
 from instances.wait_list.wait_list import create_entry
@@ -41,12 +44,14 @@ from tests.billing.money import UNIT, grant
 from tests.billing.payouts.world import account, earn
 from tests.instances.fake_host import FakeHost, base_image, order_running
 from tests.instances.volume_world import carry_out
+from workloads.templates.selectors import template_key
+from workloads.templates.services import create_template
 
 API = "api/v1/"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
 SECRET_NAME = "alices-secret-plan"
 # Tables whose rows belong to someone or to the market; a stranger's attempt may change or delete none of them.
-_WATCHED = ("accounts_", "billing_", "instances_", "marketplace_", "storage_", "agent_gateway_")
+_WATCHED = ("accounts_", "billing_", "instances_", "marketplace_", "storage_", "workloads_", "vast_", "agent_gateway_")
 _COLUMNS_OF_READING = {"last_used_at", "last_login"}
 
 
@@ -98,9 +103,12 @@ def build_world(renter: User, host_owner: User) -> World:
     volume, snapshot = a_volume(renter, host)
     ids = {
         **a_bucket(renter, volume),
+        **a_channel(renter),
+        "template_id": template_key(create_template(owner=renter, title=SECRET_NAME, content={"image": "berth-base"})),
         "volume_id": public_id("vol", volume.pk),
         "snapshot_id": public_id("snap", snapshot.pk),
         "slug": "no-such-set",
+        "command_id": public_id("exec", CommandRun.objects.create(instance=instance, timeout_s=60, ended_at=clock.now()).pk),
         "alert_id": public_id("alrt", Alert.objects.create(instance=instance, kind="gpu_idle", facts={"minutes": 30}).pk),
         "webhook_id": public_id("hook", hook.pk),
         "delivery_id": public_id("dlv", send_test(user=renter, webhook_id=hook.pk).pk),
@@ -135,11 +143,19 @@ def build_world(renter: User, host_owner: User) -> World:
     gpus = Gpu.objects.filter(host=host.host).values_list("uuid", flat=True)
     mine = (
         *("connection", "schedule", "sync", "volume", "snapshot", "image", "registry", "payout", "topup", "invoice"),
-        *("watch", "search", "token", "key", "instance", "quote"),
+        *("watch", "search", "token", "key", "instance", "quote", "template", "command"),
     )
     private = [ids[f"{name}_id"] for name in mine]
     marks = (*private, SECRET_NAME, renter.email, key.fingerprint, PUBLIC_KEY.split()[1], token.prefix, *gpus)
     return World(renter, host_owner, host, instance, ids, marks)
+
+
+def a_channel(renter: User) -> dict[str, str]:
+    """A chat that receives notifications, and a test that waits to be sent there."""
+    key = Credentials(url="0123456789abcdef-0123456789abcdef")
+    channel = add_channel(user=renter, service="wecom", name=SECRET_NAME, credentials=key)
+    waiting = send_channel_test(user=renter, channel_id=channel.pk)
+    return {"channel_id": public_id("chan", channel.pk), "notification_id": public_id("ntf", waiting.pk)}
 
 
 def a_volume(renter: User, host: FakeHost) -> tuple[Volume, Snapshot]:
@@ -221,8 +237,9 @@ class Endpoint:
 
 
 def discover() -> list[Endpoint]:
-    """Every endpoint below /api/v1/."""
-    return [endpoint for endpoint in _walk("", get_resolver().url_patterns) if endpoint.route.startswith(API)]
+    """Every endpoint of our own API; what clients of Vast ask for below /api/v1/ is in tests/vast."""
+    found = _walk("", get_resolver().url_patterns)
+    return [each for each in found if each.route.startswith(API) and not each.name.startswith("vast_")]
 
 
 def _walk(prefix: str, patterns: list[URLPattern | URLResolver]) -> Iterator[Endpoint]:

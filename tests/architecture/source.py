@@ -7,8 +7,20 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PACKAGES = ("accounts", "agents", "billing", "common", "config", "devserver", "instances", "marketplace", "storage")
-APPS = ("accounts", "agents/gateway", "billing", "instances", "marketplace", "storage")
+PACKAGES = (
+    "accounts",
+    "agents",
+    "billing",
+    "common",
+    "config",
+    "devserver",
+    "instances",
+    "marketplace",
+    "storage",
+    "vast",
+    "workloads",
+)
+APPS = ("accounts", "agents/gateway", "billing", "instances", "marketplace", "storage", "vast", "workloads")
 LAID_OUT_BY_FEATURE = tuple(app for app in APPS if (ROOT / app / "web").is_dir())
 ENTRANCES = frozenset({"admin", "apps", "management", "migrations", "tasks", "urls", "web"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

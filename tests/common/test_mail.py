@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from common.mail import concerns_one_mail, fault_name, name_in_mail, one_line, send_mail
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-APPS = ("accounts", "agents", "billing", "common", "config", "instances", "marketplace", "storage")
+APPS = ("accounts", "agents", "billing", "common", "config", "instances", "marketplace", "storage", "vast", "workloads")
 HOSTILE = "x\r\nBcc: evil@b.c\u2028\u202e\x00 http://evil.example/a"
 
 

@@ -15,8 +15,7 @@ from django.utils.translation import override
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.message_words import english, in_html, in_mail, plain
-from common.messages import (
+from common.messages.message import (
     LARGEST,
     LONGEST_TEXT,
     About,
@@ -30,11 +29,13 @@ from common.messages import (
     Parts,
     Quoted,
     Second,
+    Share,
     every_message,
     of_row,
     read,
     stored,
 )
+from common.messages.rendering import english, in_html, in_mail, plain
 from instances.core.event_messages import AlertOver, NoSchedule, StopAt, StopIdle, Weekly
 from instances.core.money_messages import Interruption, TooLittle
 from instances.models import Alert
@@ -48,7 +49,7 @@ def value_of(kind: Any, text: str, number: int) -> Any:
     """Some value of a parameter's kind."""
     if kind in (str, Quoted):
         return text
-    if kind in (int, Micros):
+    if kind in (int, Micros, Share):
         return number
     if kind in (datetime, Second):
         return AT
@@ -81,7 +82,7 @@ def test_each_message_comes_back_as_it_was_and_is_said_in_both_languages(form: t
     with override("zh-hans"):
         translated = plain(said)
     assert "%(" not in translated
-    left = _WORD.sub(lambda found: "" if found[0] in ("Berth", "Asia") else found[0], translated)
+    left = _WORD.sub(lambda found: "" if found[0] in ("Agent", "Berth", "Asia") else found[0], translated)
     assert not _WORD.search(left.replace("x-1", "")), translated
 
 
@@ -192,7 +193,7 @@ def test_a_row_of_before_keeps_its_text() -> None:
 
 
 def test_every_parameter_has_a_kind_that_is_checked() -> None:
-    known = {str, int, datetime, Micros, Second, Quoted, tuple[Message, ...]}
+    known = {str, int, datetime, Micros, Second, Share, Quoted, tuple[Message, ...]}
     for form in FORMS:
         assert {field.name for field in dataclasses.fields(form)} == set(form.kinds)  # type: ignore[arg-type]
         for kind in form.kinds.values():

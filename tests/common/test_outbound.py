@@ -125,6 +125,22 @@ def test_a_receiver_that_drips_is_cut(settings: Any) -> None:
     assert time.monotonic() - begun < 3
 
 
+def test_a_receiver_that_drips_after_a_slow_connection_is_cut(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name's first address does not answer until the time is over, and the next one drips: that must end as well."""
+    settings.OUTBOUND_ALLOWED_NETWORKS = ["127.0.0.0/8"]
+    real, begun = socket.create_connection, time.monotonic()
+
+    def slow(*args: Any, **options: Any) -> socket.socket:
+        time.sleep(0.6)
+        return real(*args, **options)
+
+    with receiver(_drip) as (port, _heard), pytest.raises(OutboundFault) as cut:
+        monkeypatch.setattr("common.http.outbound.socket.create_connection", slow)
+        send_request("POST", f"http://127.0.0.1:{port}/", headers={}, body=b"", timeout_s=0.5, most_bytes=100)
+    assert cut.value.code == "timeout"
+    assert time.monotonic() - begun < 2
+
+
 def test_faults_have_names(settings: Any) -> None:
     settings.OUTBOUND_ALLOWED_NETWORKS = ["127.0.0.0/8"]
     with receiver(lambda peer: peer.sendall(b"SSH-2.0-OpenSSH\r\n")) as (port, _heard):

@@ -12,13 +12,16 @@ from celery import current_app
 from celery.signals import worker_init
 from django.db import Error, connection
 
+from accounts.models import User
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Posting
+from common import clock
 from config.celery import SWEEPS
 from marketplace import sweep_runs
 from marketplace.models import Incident, SweepRun
 from marketplace.sweep_runs import check_sweeps, late_sweeps
 from tests.billing.money import RATE, UNIT, Source, assert_sound, at, charged, execute, grant, in_parallel, make_user, settle
+from tests.marketplace.shapes import enrolled, gpu
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -140,8 +143,44 @@ def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -
 def test_fault_085_a_pass_that_a_new_version_does_not_make_is_not_late() -> None:
     SweepRun.objects.create(name="instances.of_the_version_before", every_s=60, ended_at=NOW - timedelta(days=1))
     SweepRun.objects.create(name="instances.charge_meters", every_s=60, ended_at=NOW - timedelta(days=1))
-    worker_init.send(sender=None)
+    with time_machine.travel(NOW, tick=False):
+        worker_init.send(sender=None)
     assert [run.name for run in late_sweeps(now=NOW)] == ["instances.charge_meters"]
+
+
+def test_fault_085_the_latest_sweeps_are_named_first() -> None:
+    """By how long they are overdue: one of every ten minutes may be older than one of every minute and less late."""
+    for name, every_s, ago in (("a.slow", 600, 1900), ("b.later", 60, 400), ("c.latest", 60, 900), ("d.latest", 60, 900)):
+        SweepRun.objects.create(name=name, every_s=every_s, ended_at=NOW - timedelta(seconds=ago))
+    assert [run.name for run in late_sweeps(now=NOW)] == ["c.latest", "d.latest", "b.later", "a.slow"]
+
+
+def test_fault_085_a_beat_that_never_started_is_told_of() -> None:
+    """As in a new market whose beat, or one of its sweeps, fails from the first run on."""
+    with time_machine.travel(NOW, tick=False):
+        worker_init.send(sender=None)
+    check_sweeps(now=NOW + timedelta(seconds=180), at_once=True)
+    assert not Incident.objects.exists()
+    check_sweeps(now=NOW + timedelta(seconds=181), at_once=True)
+    assert Incident.objects.filter(kind="sweeps_late", closed_at=None).exists()
+    late = {run.name for run in late_sweeps(now=NOW + timedelta(seconds=181))}
+    assert "instances.charge_meters" in late and "billing.reconcile_stripe" not in late
+
+
+def test_fault_085_a_worker_that_never_started_is_told_of(hana: User) -> None:
+    """Nobody has ever recorded a sweep, but hosts have been reporting for minutes."""
+    SweepRun.objects.all().delete()
+    check_sweeps(now=NOW, at_once=True)
+    assert not Incident.objects.exists(), "a market without hosts has nothing to sweep"
+    host = enrolled(hana, [gpu()])
+    check_sweeps(now=host.enrolled_at + timedelta(seconds=180), at_once=True)
+    assert not Incident.objects.exists()
+    check_sweeps(now=host.enrolled_at + timedelta(seconds=181), at_once=True)
+    assert Incident.objects.get(kind="sweeps_late", closed_at=None).detail.startswith("No sweep has ever run")
+    with time_machine.travel(host.enrolled_at + timedelta(seconds=200), tick=False):
+        worker_init.send(sender=None)
+        check_sweeps(now=clock.now(), at_once=True)
+    assert Incident.objects.get().closed_by == "they are made again"
 
 
 def test_fault_085_two_beats_do_everything_once(sources: list[Source]) -> None:

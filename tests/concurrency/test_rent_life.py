@@ -72,7 +72,7 @@ def test_one_start_of_many(rich: User, host: FakeHost) -> None:
 def test_everything_at_once_ends_with_the_release(rich: User, host: FakeHost) -> None:
     for _ in range(ROUNDS):
         instance = order_running(rich, host)
-        verbs = [stop_instance, restart_instance, release_instance, start_instance] * 3
+        verbs: list[Callable[..., Instance]] = [stop_instance, restart_instance, release_instance, start_instance] * 3
         codes(in_parallel([*asks(rich, instance, *verbs), host.sync]))
         assert again(instance).state == "releasing"
         host.settle()

@@ -8,7 +8,9 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from common.messages.message import English
 from config import health
+from marketplace.hosts.incidents import close_incident, open_incident
 from tests.roles import as_owner
 
 
@@ -69,7 +71,21 @@ def test_metrics_on_this_machine(db: None, alice: User) -> None:
     assert b"berth_open_incidents 0.0" in reply.content
     assert b'berth_mails{state="waiting"} 0.0' in reply.content
     assert b'berth_mails{state="given_up"} 0.0' in reply.content
+    assert b'berth_notifications{state="waiting"} 0.0' in reply.content
+    assert b"berth_notification_lag_seconds 0.0" in reply.content
     assert Client(REMOTE_ADDR="::1").get("/metrics").status_code == 200
+
+
+def test_metrics_name_the_kinds_of_open_incidents(db: None) -> None:
+    """So that an alert can say what is wrong, and a person finds it in docs/operations.md."""
+    open_incident(kind="sweeps_late", subject="jobs", detail=English(sentence="something"))
+    for host in ("host_a", "host_b"):
+        open_incident(kind="gpu_fault", subject=host, detail=English(sentence="something"))
+    close_incident(kind="gpu_fault", subject="host_b")
+    told = Client(REMOTE_ADDR="127.0.0.1").get("/metrics").content
+    assert b"berth_open_incidents 2.0" in told
+    assert b'berth_incidents{kind="gpu_fault"} 1.0' in told
+    assert b'berth_incidents{kind="sweeps_late"} 1.0' in told
 
 
 def test_metrics_are_closed_to_others(db: None, alice: User) -> None:

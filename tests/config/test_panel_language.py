@@ -19,7 +19,7 @@ from accounts.models import User
 from accounts.web.admin_sites import Panel, host_panel, staff_panel
 
 pytestmark = pytest.mark.django_db
-SAME_IN_CHINESE = {"CPU", "CUDA", "GPU", "GPU UUID", "ID", "IP", "NVLink", "UUID"}
+SAME_IN_CHINESE = {"CPU", "CUDA", "GPU", "GPU UUID", "ID", "IP", "NVLink", "README", "UUID"}
 PAGES = [(site, model) for site in (staff_panel, host_panel) for model in site._registry]
 
 

@@ -61,6 +61,7 @@ class Doomed:
         fatal: tuple[str, int] = ("", 0),
         *,
         words: Sequence[str] = (),
+        typed: str = "",
     ) -> None:
         self.steps: list[tuple[str, str]] = []
         self.pid = 0
@@ -69,7 +70,8 @@ class Doomed:
         self._gone = False
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(str(nursery))
-        self._say({"state": str(state), "env": env, "step": fatal[0], "passes": fatal[1], "words": list(words)})
+        first = {"state": str(state), "env": env, "step": fatal[0], "passes": fatal[1]}
+        self._say({**first, "words": list(words), "typed": typed})
         threading.Thread(target=self._listen, daemon=True).start()
         self._until(lambda: self.pid != 0)
 
@@ -158,7 +160,14 @@ class Machine:
 
     def inventory(self) -> Counter[str]:
         return Counter(
-            [*self._containers(), *self._networks(), *self._images(), *self._mounts(), *self._gates(), *self._files()]
+            [
+                *self._containers(),
+                *self._networks(),
+                *self._images(),
+                *self._mounts(),
+                *self._ssh_allow_list(),
+                *self._files(),
+            ]
         )
 
     def containers(self, instance: str) -> list[dict[str, Any]]:
@@ -224,7 +233,7 @@ class Machine:
         lines = subprocess.run(["losetup", "-a"], capture_output=True, text=True, check=True).stdout.splitlines()
         return [line for line in lines if str(self.state) in line]
 
-    def _gates(self) -> Iterator[str]:
+    def _ssh_allow_list(self) -> Iterator[str]:
         rules = subprocess.run(
             [*self._inside, "iptables", "--wait", "-S"], capture_output=True, text=True, check=True
         ).stdout

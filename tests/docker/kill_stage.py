@@ -336,7 +336,7 @@ def _clean_up(stage: Stage) -> None:
     for item in engine.images(filters=own):
         engine.remove_image(item["Id"], force=True)
     for identity in stage.every:
-        Firewall().gates.drop(bridge_name(identity))
+        Firewall().ssh_allow_list.remove(bridge_name(identity))
     for line in reversed(Path("/proc/mounts").read_text().splitlines()):
         if line.split()[1].startswith(f"{stage.state}/"):
             subprocess.run(["umount", line.split()[1]], check=False, capture_output=True)

@@ -10,6 +10,7 @@ Steps are announced by the agent's own checkpoints (`=created`), and by the inte
 kind of work that came to it.
 """
 
+import io
 import json
 import logging
 import os
@@ -109,6 +110,7 @@ def _live(connection: socket.socket) -> None:
     announcer = Announcer(connection, wanted["state"], (wanted["step"], wanted["passes"]))
     announcer.announce(f"!{os.getpid()}")
     if wanted["words"]:
+        sys.stdin = io.StringIO(wanted["typed"])
         _type(wanted["words"], state, announcer)
     sys.addaudithook(announcer.hear)
     config = load_config(state)
@@ -178,11 +180,11 @@ def _is_busy(agent: Agent, eyes: Runtime) -> bool:
     observed = Observed(
         containers=eyes.containers(),
         entries=agent.parts.journal.entries(),
-        absent=agent._crew.absent,
+        absent=agent._workers.absent,
         access={instance: agent.parts.access.digest(instance) for instance in agent._desired},
     )
     planned = plan(list(agent._desired.values()), observed)
-    return bool(planned) or agent._crew.at_work()  # in this order: what was planned may have been begun meanwhile
+    return bool(planned) or agent._workers.at_work()  # in this order: what was planned may have been begun meanwhile
 
 
 def main(path: str) -> None:

@@ -2,11 +2,12 @@
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from agents.daemon.docker_engine.ssh_allow_list import chain_name
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from instances.core.passwords import hash_password
 from tests.agents.daemon.market import renamed
-from tests.docker.conftest import Host, Ssh, eventually
+from tests.docker.conftest import Host, Ssh, eventually, free_port
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
 
@@ -114,6 +115,49 @@ def answers_at(address: str, order: DesiredInstance) -> bool:
             return way.recv(4) == b"SSH-"
     except OSError:
         return False
+
+
+ECHO = """
+import shlex
+import socket
+both = [socket.socket(type=kind) for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM)]
+for one in both:
+    one.bind(("", 5353))
+both[1].listen()
+while True:
+    packet, sender = both[0].recvfrom(2048)
+    both[0].sendto(packet[::-1], sender)
+    both[1].accept()[0].sendall(packet)
+"""
+
+
+def test_a_udp_port_answers_from_outside_with_tcp_beside_it(
+    host: Host, new_order: Callable[..., DesiredInstance], ssh: Ssh, visitor: str
+) -> None:
+    host.config = replace(host.config, listen="0.0.0.0")
+    host.start()
+    order = new_order(host, ports=[(22, free_port()), (5353, free_port())], udp_ports=[5353])
+    host.market.want(order)
+    host.market.until_phase(order.id, "running", 1)
+    ssh.must(order, f"setsid python3 -c {shlex.quote(ECHO)} >/dev/null 2>&1 </dev/null &")
+    place = (OUTSIDE, dict(order.ports)[5353])
+    asks = f"""
+import shlex
+import socket
+way = socket.socket(type=socket.SOCK_DGRAM)
+way.settimeout(2)
+way.sendto(b"abc", {place})
+print(way.recvfrom(2048), socket.create_connection({place}, 2).recv(3))
+"""
+
+    def answered() -> bool:
+        line = ["ip", "netns", "exec", visitor, "python3", "-c", asks]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
+        return done.stdout.strip() == f"(b'cba', {place}) b'abc'"
+
+    eventually(answered, "both protocols answer at one number")
+    host.market.want(replace(order, run="gone", fence=2))
+    host.market.until_absent(order.id)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", OUTSIDE])

@@ -22,7 +22,7 @@ WRITTEN = b"written a moment before the stop" * 4096
 def disks(engine: Any, tmp_path: Path) -> Iterator[LoopDisks]:
     made = LoopDisks(tmp_path, sparse=True)
     yield made
-    made.drop(ID)
+    made.delete(ID)
 
 
 @contextmanager

@@ -34,13 +34,13 @@ class Lodger(Rooms):
     def __init__(self, engine: Any, container: str) -> None:
         super().__init__()
         self.container, self.engine = container, engine
-        self.doorway = DockerExec(engine, self._containers, convert_engine_errors)
+        self.exec_interface = DockerExec(engine, self._containers, convert_engine_errors)
 
     def _containers(self, instance: str) -> list[Container]:
         return [Container(self.container, instance, 1, "running", "")]
 
     def command(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Command:
-        return self.doorway.command(instance, words, env)
+        return self.exec_interface.command(instance, words, env)
 
     def must(self, line: str) -> str:
         """Without the agent's own eyes."""

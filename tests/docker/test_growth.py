@@ -31,7 +31,7 @@ class Killed(BaseException):
 def disks(engine: Any, tmp_path: Path) -> Iterator[LoopDisks]:
     made = LoopDisks(tmp_path, sparse=True)
     yield made
-    made.drop(ID)
+    made.delete(ID)
 
 
 def grow(disks: LoopDisks, size_gb: int, *, kill_at: str = "", sparse: bool = True) -> dict[str, str]:

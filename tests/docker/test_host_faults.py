@@ -185,7 +185,7 @@ def test_fault_039_a_bomb_is_ended_before_the_disk_is_full(
     neighbour = simple(host, gpu_uuids=[])
     host.market.want(neighbour)
     host.market.until_phase(neighbour.id, "running", 1)
-    before = agent.parts.runtime.image_room()
+    before = agent.parts.runtime.free_image_bytes()
     for module in (pull_watch, image_pulls):
         monkeypatch.setattr(module, "ROOM_KEPT", before - 300 * MIB)
     monkeypatch.setattr(pull_watch, "ROOM_SECONDS", 0.0)
@@ -194,7 +194,7 @@ def test_fault_039_a_bomb_is_ended_before_the_disk_is_full(
 
     def measure() -> None:
         while not ended.wait(0.05):
-            lowest[0] = min(lowest[0], agent.parts.runtime.image_room())
+            lowest[0] = min(lowest[0], agent.parts.runtime.free_image_bytes())
 
     watch = threading.Thread(target=measure)
     watch.start()

@@ -58,7 +58,7 @@ def test_another_spelling_of_a_key_takes_no_layer_of_somebody_else(
             _roots().import_root(path, target, 1, most=1024**2)
         assert not engine.images(filters={"label": f"{INSTANCE_LABEL}={target}"}), "nothing of it stays"
     finally:
-        _roots().drop(private, 1)
+        _roots().delete(private, 1)
 
 
 def _roots() -> DockerRootStore:

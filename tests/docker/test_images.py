@@ -179,8 +179,8 @@ def test_an_image_is_saved_sent_and_run_again(
         host.market.until_absent(order.id)
         assert host.leftovers(order) == []
         # Another host would bring it from the registry: so does this one, once it is dropped here.
-        runtime.drop_image(f"{market.host}/saved/x:1")
-        runtime.drop_image(sent["reference"])
+        runtime.delete_image(f"{market.host}/saved/x:1")
+        runtime.delete_image(sent["reference"])
         assert not runtime.has_image(sent["reference"])
         again = own("x", "", image=sent["reference"], registry_auth=login)
         host.market.want(again)
@@ -189,7 +189,7 @@ def test_an_image_is_saved_sent_and_run_again(
         assert b"kept" in b"".join(chunks)
         host.market.want(replace(again, run="gone"))
         host.market.until_absent(again.id)
-        runtime.drop_image(sent["reference"])
+        runtime.delete_image(sent["reference"])
 
 
 def _archive(name: str, content: bytes) -> bytes:

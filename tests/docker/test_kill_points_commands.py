@@ -15,7 +15,7 @@ import pytest
 
 from agents.daemon.docker_engine.host_claim import FOLDER_LABEL, claim_name
 from agents.daemon.lib.config import load_config
-from agents.daemon.lib.state_folder import PLACE_FILE, FolderCopied, check_location
+from agents.daemon.lib.state_folder import PLACE_FILE, FolderCopied, read_location
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.kill_matrix import Doomed, nursery
@@ -36,23 +36,23 @@ class Owner:
         self.place, self.machine, self.market = place, machine, market
         self.cut: list[Step] = []
 
-    def types(self, *words: str, state: Path | None = None, fatal: Step = NOTHING) -> Doomed:
-        """One command until it ends, by itself or at that step."""
+    def types(self, *words: str, state: Path | None = None, fatal: Step = NOTHING, typed: str = "") -> Doomed:
+        """One command until it ends, by itself or at that step; `typed` is what its owner answers."""
         env = {"DOCKER_HOST": self.machine.there.socket}
-        typed = Doomed(self.place, state or self.machine.state, env, fatal, words=words)
-        code = typed.code()
+        run = Doomed(self.place, state or self.machine.state, env, fatal, words=words, typed=typed)
+        code = run.code()
         if code is None:
-            assert typed.steps[-1][1] == fatal[0] != "", "killed there and nowhere else"
-            assert Counter(step for _, step in typed.steps)[fatal[0]] == fatal[1]
+            assert run.steps[-1][1] == fatal[0] != "", "killed there and nowhere else"
+            assert Counter(step for _, step in run.steps)[fatal[0]] == fatal[1]
             self.cut.append(fatal)
-        return typed
+        return run
 
-    def must(self, *words: str, state: Path | None = None) -> list[Step]:
+    def must(self, *words: str, state: Path | None = None, typed: str = "") -> list[Step]:
         """Done in peace; the steps of the main thread, each with which passing of it: where it can be killed."""
-        typed = self.types(*words, state=state)
+        run = self.types(*words, state=state, typed=typed)
         log = Path(f"{state or self.machine.state}.log")
-        assert typed.code() == 0, log.read_text()[-2000:]
-        return points(typed)
+        assert run.code() == 0, log.read_text()[-2000:]
+        return points(run)
 
     def rents(self) -> DesiredInstance:
         """A box that runs with something on its data disk, its agent ended."""
@@ -117,7 +117,7 @@ def claimed_token(owner: Owner, host_id: str) -> str:
 
 def is_claimed_by(owner: Owner, state: Path) -> bool:
     try:
-        place = check_location(state)
+        place = read_location(state)
     except FolderCopied:
         return False
     return place is not None and claimed_token(owner, load_config(state).host_id) == place.token
@@ -220,4 +220,50 @@ def test_an_uninstall_is_killed_at_each_step(owner: Owner) -> None:
             owner.must("uninstall", "--force")
         assert owner.machine.looks() == before
         assert len(left) < reached, f"it does not come to {left[0]} any more"
+    assert {name for name, _ in owner.cut} == {name for name, _ in steps}
+
+
+def test_a_removal_of_leftovers_is_killed_at_each_step(owner: Owner) -> None:
+    """It can be typed again from wherever it was cut; then nothing is left, and nothing is held any more."""
+    enrolled(owner.machine, owner.market)
+    with owner.machine.agent():
+        owner.market.until(lambda report: True)  # what a host has as long as it is one
+    before = owner.machine.looks()
+
+    def holds_nothing() -> None:
+        told = len(owner.market.envelopes)
+        with owner.machine.agent():
+            owner.market.until(lambda report: len(owner.market.envelopes) > told and report.holdings == [])
+
+    def quarantined() -> str:
+        """An instance that the market has lost by a restore; its agent ended."""
+        market, epoch = owner.market, (owner.market.epoch or 0) + 2
+        with owner.machine.agent():
+            market.epoch = epoch - 1
+            market.until(lambda report: report.epoch == epoch - 1)
+            order = order_of(market)
+            market.want(order)
+            market.until_phase(order.id, "running", 1)
+            market.epoch = epoch
+            market.forget(order.id)
+            market.until(lambda report: [row.run for row in report.holdings] == ["stopped"])
+        return order.id
+
+    lost = quarantined()
+    left = owner.must("leftovers", "--remove", lost, typed=lost)
+    assert owner.machine.looks() == before
+    for kind in ("DELETE containers", "DELETE networks", "umount", "remove", "write"):
+        assert any(step.startswith(kind) for step, _ in left), f"{kind} is not among {left}"
+    steps = list(left)
+    while left:  # each dies at the step after that of the one before; what such a chain leaves out comes in the next one
+        lost, reached = quarantined(), len(left)
+        for step in list(left):
+            run = owner.types("leftovers", "--remove", lost, typed=lost, fatal=(step[0], step[1] if step == left[0] else 1))
+            if run.code() is None:
+                left.remove(step)
+        if lost in owner.machine.must("leftovers"):
+            owner.must("leftovers", "--remove", lost, typed=lost)
+        assert owner.machine.looks() == before
+        assert len(left) < reached, f"it does not come to {left[0]} any more"
+        holds_nothing()
     assert {name for name, _ in owner.cut} == {name for name, _ in steps}

@@ -283,7 +283,7 @@ def test_a_copy_for_which_the_host_has_no_room_is_not_begun(
     host.start()
     run(host, order)
     ssh.must(order, "head -c 50M /dev/urandom >/root/file")
-    monkeypatch.setattr(limited_runtime.LimitedRuntime, "image_room", lambda self: GIB)
+    monkeypatch.setattr(limited_runtime.LimitedRuntime, "free_image_bytes", lambda self: GIB)
     saved = ended(host, "save_image", instance=order.id, reference=f"berth-saved/{order.id}:1", push="")
     assert (saved.phase, saved.failure_code) == ("failed", "disk_full")
     assert host.engine.images(name=f"berth-saved/{order.id}") == []

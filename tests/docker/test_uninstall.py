@@ -1,4 +1,4 @@
-"""`berth-agent uninstall` and `self-test` on an engine of their own: what they refuse, and that nothing is left."""
+"""Commands of a host's owner on an engine of their own: `uninstall`, `leftovers`, `self-test`. Refusals change nothing."""
 
 import os
 import shutil
@@ -38,9 +38,11 @@ class Machine:
         assert code == 0, told
         return told
 
-    def say(self, *words: str | Path) -> tuple[int, str]:
+    def say(self, *words: str | Path, typed: str = "") -> tuple[int, str]:
         line = self.command(*words)
-        done = subprocess.run(line, cwd=ROOT, env=self._env, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            line, cwd=ROOT, env=self._env, input=typed, capture_output=True, text=True, timeout=120, check=False
+        )
         return done.returncode, done.stdout + done.stderr
 
     @contextmanager
@@ -170,6 +172,60 @@ def test_uninstall_of_a_drained_host_needs_no_force(machine: Machine, market: Ma
     assert (code, "the market could not be asked" in told) == (1, True)
     machine.must("uninstall")
     assert machine.looks() == before
+
+
+def test_leftovers_of_a_quarantine_are_removed_by_their_id_alone(machine: Machine, market: Market) -> None:
+    """After a restore, the market knows one of the two instances."""
+    enrolled(machine, market)
+    market.epoch = 1
+    with machine.agent():
+        unknown = order_of(market)
+        market.want(unknown)
+        market.until_phase(unknown.id, "running", 1)
+        assert market.facts is not None
+        known = replace(unknown, id=uuid.uuid4().hex, gpu_uuids=[market.facts.gpus[1].uuid], ports=[(22, 20023)])
+        market.want(known)
+        market.until_phase(known.id, "running", 1)
+        market.epoch = 2
+        market.forget(unknown.id)
+        market.until(lambda report: report.epoch == 2 and [row.id for row in report.holdings] == [unknown.id])
+        market.until(lambda report: [row.run for row in report.holdings] == ["stopped"])
+        listed = machine.must("leftovers")
+        assert listed.splitlines()[0] == unknown.id and known.id not in listed, "also while the agent runs"
+        assert f"  data disk {unknown.id}.ext4, 1024 MiB" in listed and "  container " in listed and "  network " in listed
+        code, told = machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)
+        assert (code, "stop it first" in told) == (1, True), told
+    before = machine.looks()
+
+    for remove, typed, why in (
+        (unknown.id, "", "nothing was deleted"),
+        (unknown.id, "yes", "nothing was deleted"),
+        (known.id, known.id, "not in quarantine"),
+        (uuid.uuid4().hex, "", "not in quarantine"),
+    ):
+        code, told = machine.say("leftovers", "--remove", remove, typed=typed)
+        assert (code, why in told) == (1, True), told
+    market.trouble = ["503"]
+    assert machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)[0] == 1, "nobody knows whose it is"
+    market.desired[unknown.id] = unknown
+    code, told = machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)
+    assert (code, "The market knows" in told) == (1, True), told
+    del market.desired[unknown.id]
+    market.epoch = 3
+    assert "new epoch" in machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)[1]
+    market.epoch = 2
+    assert machine.looks() == before, "a refusal changes nothing"
+
+    code, told = machine.say("leftovers", "--remove", f"inst_{unknown.id}", typed=f"{unknown.id}\n")
+    assert code == 0, told
+    assert f"data disk {unknown.id}.ext4" in told and "deleted all" in told
+    after = machine.looks()
+    assert len(after["containers"]) == 1 and not any(unknown.id in item for item in [*after["networks"], *after["loops"]])
+    assert not list(machine.state.rglob(f"{unknown.id}*"))
+    assert "No instance is in quarantine" in machine.must("leftovers")
+    with machine.agent():
+        market.until_phase(known.id, "running", 1)
+        market.until(lambda report: report.holdings == [])
 
 
 def test_self_test_shows_each_check(machine: Machine, market: Market) -> None:

@@ -32,7 +32,7 @@ def hosts(engine: Any, tmp_path: Path) -> Iterator[tuple[LoopVolumes, LoopVolume
     made = LoopVolumes(tmp_path / "one", sparse=True), LoopVolumes(tmp_path / "two", sparse=True)
     yield made
     for each in made:
-        each.volumes.drop(ID)
+        each.volumes.delete(ID)
 
 
 def asked(kind: str, **args: str) -> Operation:
@@ -54,7 +54,7 @@ def test_a_volume_grows_and_goes_to_another_host(
     args = {"source": ID, "target": ID, "size_gb": "2", "pair": "p" * 32, "key": KEY.hex()}
     sides = [
         VolumeTransfer(
-            host.volumes, root=host.root, sparse=True, open_pair=exchange.dial(side), checkpoint=lambda name: None
+            host.volumes, root=host.root, sparse=True, open_peer=exchange.dial(side), checkpoint=lambda name: None
         )
         for side, host in enumerate(hosts)
     ]

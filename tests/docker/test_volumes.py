@@ -23,7 +23,7 @@ ID = uuid.uuid4().hex
 def disks(engine: Any, tmp_path: Path) -> Iterator[LoopDisks]:
     own = LoopDisks(tmp_path, sparse=True)
     yield own
-    own.drop(ID)
+    own.delete(ID)
 
 
 def made(disks: LoopDisks) -> Path:
@@ -57,11 +57,11 @@ def test_it_is_full_inside_alone(disks: LoopDisks, tmp_path: Path) -> None:
 def test_it_leaves_nothing(disks: LoopDisks) -> None:
     made(disks)
     assert len(disks.leftovers(ID)) == 2
-    disks.drop(ID)
+    disks.delete(ID)
     assert disks.leftovers(ID) == []
     assert ID not in Path("/proc/mounts").read_text()
     assert ID not in subprocess.run(["losetup", "-a"], capture_output=True, text=True, check=True).stdout
-    disks.drop(ID)
+    disks.delete(ID)
 
 
 def test_half_a_disk_is_no_disk(disks: LoopDisks, tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_half_a_disk_is_no_disk(disks: LoopDisks, tmp_path: Path) -> None:
     half.write_bytes(b"half")
     made(disks)
     assert disks.leftovers(ID)
-    disks.drop(ID)
+    disks.delete(ID)
     half.write_bytes(b"half")
-    disks.drop(ID)
+    disks.delete(ID)
     assert not half.exists()
 
 
@@ -81,7 +81,7 @@ def test_a_promise_is_kept_by_taking_the_room_at_once(tmp_path: Path, engine: An
     made(dense)
     image = tmp_path / "disks" / f"{ID}.ext4"
     assert image.stat().st_blocks * 512 >= GIB
-    dense.drop(ID)
+    dense.delete(ID)
 
 
 def test_no_room_is_told_before_anything_is_left(tmp_path: Path, engine: Any) -> None:
@@ -139,7 +139,7 @@ def test_a_disk_from_before_there_were_labels_gets_its_own(disks: LoopDisks, tmp
     disks.make(ID, 1)
     subprocess.run(["e2label", image, ""], check=True)
     disks.mount(ID)
-    assert ext4.label_in(image) == ext4.label_of(ID)
+    assert ext4.read_label(image) == ext4.label_of(ID)
 
 
 @contextmanager

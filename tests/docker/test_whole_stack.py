@@ -20,8 +20,9 @@ GPU_NAME = "RTX 4090"
 PORTS = "30000-30999"
 
 
-@pytest.fixture
-def stack(services: None, engine: Any, image: str) -> Iterator[Stack]:
+@pytest.fixture(scope="module")
+def stack(services: None, engine: Any, image: str, ssh_key: Path) -> Iterator[Stack]:
+    """Each test leaves it without instances, as it found it."""
     stack = Stack(open_folder())
     try:
         stack.start()
@@ -29,6 +30,9 @@ def stack(services: None, engine: Any, image: str) -> Iterator[Stack]:
         stack.enrol(
             "real", "--runtime", "docker", "--simulate-gpus", f"{GPU_NAME}:3", "--ports", PORTS, "--listen", "127.0.0.1"
         )
+        key = ssh_key.with_suffix(".pub").read_text().strip()
+        reply = stack.client("alice").post("/api/v1/ssh-keys", json={"name": "test", "public_key": key})
+        assert reply.status_code == httpx.codes.CREATED, reply.text
         yield stack
     finally:
         stack.stop()
@@ -77,11 +81,7 @@ class Box:
 
 @pytest.fixture
 def box(stack: Stack, engine: Any, ssh_key: Path) -> Box:
-    alice = stack.client("alice")
-    key = ssh_key.with_suffix(".pub").read_text().strip()
-    reply = alice.post("/api/v1/ssh-keys", json={"name": "test", "public_key": key})
-    assert reply.status_code == httpx.codes.CREATED, reply.text
-    return Box(stack, engine, alice, ssh_key)
+    return Box(stack, engine, stack.client("alice"), ssh_key)
 
 
 def test_fault_035_rent_ssh_stop_other_gpus_quota_gone(box: Box, engine: Any) -> None:

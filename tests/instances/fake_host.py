@@ -12,6 +12,7 @@ from django.db import transaction
 from accounts.models import User
 from common import clock
 from common.ids import parse_public_id
+from common.messages.message import Message
 from common.money import parse_money
 from instances.core.observations import ObservedRow
 from instances.core.selectors import DesiredRow
@@ -87,10 +88,11 @@ class Box:
     gpus: tuple[str, ...] = ()
     failed: int = 0
     code: str = ""
-    detail: str = ""
+    detail: str | Message = ""
     cleared: bool = False
     ran_s: float = 0.0  # of a run that has ended
     cut: str = ""  # why nobody reaches it
+    cut_code: str = "path_broken"
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class FakeHost:
         running = [uuid for box in self.boxes.values() if box.container == "running" for uuid in box.gpus]
         assert len(running) == len(set(running)), "two containers with one GPU (I32)"
 
-    def break_next(self, instance: Instance, code: str, detail: str = "") -> None:
+    def break_next(self, instance: Instance, code: str, detail: str | Message = "") -> None:
         """Its next step fails for good."""
         box = self.boxes[instance.pk]
         box.failed, box.code, box.detail = box.generation, code, detail
@@ -206,9 +208,15 @@ class FakeHost:
         assert box.container == "running"
         box.container, box.code, box.detail, box.ran_s = "exited", code, "It ended with code 1.", ran_s
 
-    def cut_off(self, instance: Instance, why: str = "The bridge of its network is down on the host.") -> None:
+    def cut_off(
+        self, instance: Instance, why: str = "The bridge of its network is down on the host.", code: str = "path_broken"
+    ) -> None:
         """Nobody reaches it, until it is said again with nothing."""
-        self.boxes[instance.pk].cut = why
+        self.boxes[instance.pk].cut, self.boxes[instance.pk].cut_code = why, code
+
+    def pause(self, instance: Instance) -> None:
+        """Somebody pauses its container, until `cut_off` is called with nothing."""
+        self.cut_off(instance, "The container is paused on the host.", "paused")
 
     def running(self) -> set[UUID]:
         return {key for key, box in self.boxes.items() if box.container == "running"}
@@ -228,9 +236,7 @@ def _row(key: UUID, box: Box) -> ObservedRow:
     phase, generation = _phase(box)
     told = phase in ("failed", "exited")
     if phase == "running" and box.cut:
-        return ObservedRow(
-            id=key, generation=generation, phase="unknown", detail=saying(box.cut), failure_code="path_broken"
-        )
+        return ObservedRow(id=key, generation=generation, phase="unknown", detail=saying(box.cut), failure_code=box.cut_code)
     return ObservedRow(
         id=key,
         generation=generation,

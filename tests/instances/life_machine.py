@@ -13,14 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from accounts.models import User
 from billing.constants import PROOF_BRIDGE
-from billing.metering.settle import extend_holds
 from common import clock
 from common.db.prepared import run
 from common.errors import DomainError
 from instances.billing_mode.change_quotes import changes_of, quote_change
 from instances.billing_mode.convert import convert_instance, extend_instance
-from instances.enforcement.silent_hosts import charge_meters, update_meters_of_silent_hosts
-from instances.enforcement.sweeps import compare_leases, end_terms, enforce_deadlines, purge_expired, stop_exhausted
+from instances.enforcement.sweeps import compare_leases
 from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.reimage import reimage_instance
 from instances.lifecycle.resize import resize_instance
@@ -30,13 +28,12 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.release.services import release_instance
 from instances.spot.market_tick import tick_all
-from instances.volumes.unpaid_disks import update_disk_meters
-from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.hosts.offers import check_offers
 from storage.operations.selectors import desired_operations
-from storage.operations.services import OperationRow, fail_overdue, record_operations
+from storage.operations.services import OperationRow, record_operations
 from tests.billing.money import START, assert_sound, grant
 from tests.instances.fake_host import FakeHost, FakeReport, again, marked_block, order, refused
+from tests.instances.sweeps import run_sweeps
 
 MOST_INSTANCES = 5
 
@@ -289,20 +286,8 @@ class LifeMachine(RuleBasedStateMachine):
         self._beat()
 
     def _beat(self) -> None:
-        now = clock.now()
-        mark_silent_hosts(now=now)
-        extend_holds(now=now)
-        stop_exhausted(now=now)
-        end_terms(now=now)
-        update_disk_meters(now=now)
-        fail_overdue(now=now)
-        apply_results()
-        tick_all()
-        charge_meters(now=now)
-        update_meters_of_silent_hosts(now=now)
-        enforce_deadlines(now=now)
-        purge_expired(now=now)
-        assert _rows(_UNMETERED, now - PROOF_BRIDGE) == []
+        run_sweeps()
+        assert _rows(_UNMETERED, clock.now() - PROOF_BRIDGE) == []
 
     # -- what must hold
 

@@ -5,21 +5,19 @@ from typing import Any
 from unittest.mock import patch
 
 from accounts.models import User
-from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Wallet
-from common import clock
 from instances.billing_mode.change_quotes import quote_change
 from instances.billing_mode.convert import convert_instance
-from instances.enforcement.sweeps import compare_leases, end_terms, purge_expired, stop_exhausted
+from instances.enforcement.sweeps import compare_leases
 from instances.metering.findings import metering_findings
 from instances.models import Instance, Quote
 from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
-from instances.volumes.unpaid_disks import update_disk_meters
 from marketplace.hosts.offers import ListingChange, check_offers, set_prices
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, again
 from tests.instances.fixtures import Clock
+from tests.instances.sweeps import run_sweeps
 
 # 3.60 an hour; a day at 5 % off (3.42), a week at 10 % (3.24), a month at 20 % (2.88); tiers from 2 h and 4 h on.
 PRICES: dict[str, Any] = {
@@ -56,29 +54,22 @@ def converted(renter: User, instance: Instance, mode: str, **wishes: Any) -> Ins
     return again(instance)
 
 
-def beat() -> None:
-    now = clock.now()
-    extend_holds(now=now)
-    stop_exhausted(now=now)
-    end_terms(now=now)
-    update_disk_meters(now=now)
-    settle_meters(now=now)
-    purge_expired(now=now)
+def pass_time(host: FakeHost, hours: Clock, seconds: int, *, step: int = 1800, first: int = 0) -> None:
+    """The host reports all the while, and the jobs run. Few reports: the bridge between two proofs is long meanwhile.
 
-
-def pass_time(host: FakeHost, hours: Clock, seconds: int, *, step: int = 1800) -> None:
-    """The host reports all the while, and the jobs run. Few reports: the bridge between two proofs is long meanwhile."""
+    `first` are longer steps, while more than two of them are left: for terms, which need no hold to be extended.
+    """
     left = seconds
-    bridge = timedelta(seconds=step)
+    bridge = timedelta(seconds=max(step, first))
     with (
         patch("billing.metering.meters.PROOF_BRIDGE", bridge),
         patch("storage.operations.host_presence.PROOF_BRIDGE", bridge),
     ):
         while left > 0:
-            span = min(step, left)
+            span = first if first and left > 2 * first else min(step, left)
             hours.advance(seconds=span)
             host.sync()
-            beat()
+            run_sweeps()
             left -= span
 
 

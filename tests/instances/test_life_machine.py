@@ -1,10 +1,9 @@
 """Runs the machine of random lives, and shows that it finds what is broken when a protection is taken away (D10).
 
-HYPOTHESIS_PROFILE=ci makes it 160 examples of 50 steps, in parts that xdist's workers share; each run draws others. `long`
+HYPOTHESIS_PROFILE=ci makes it 48 examples of 50 steps, in parts that xdist's workers share; each run draws others. `long`
 makes it 500, for a change of what is leased, metered or charged.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -25,14 +24,15 @@ from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock
 from tests.instances.life_machine import LifeMachine
 from tests.instances.modes import sell
+from tests.profiles import PROFILE
 
 PARTS = 4
 PROFILES: dict[str, dict[str, int]] = {
     "default": {"max_examples": 60 // PARTS, "stateful_step_count": 30},
-    "ci": {"max_examples": 160 // PARTS, "stateful_step_count": 50},
+    "ci": {"max_examples": 48 // PARTS, "stateful_step_count": 50},
     "long": {"max_examples": 500 // PARTS, "stateful_step_count": 50},
 }
-PROFILE = PROFILES[os.environ.get("HYPOTHESIS_PROFILE", "default")]
+BOUNDS_OF_A_RUN = PROFILES[PROFILE]
 BOUNDS: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 LUCKY = seed(3)  # finds each sabotage within a dozen lives; another seed may need hundreds
 
@@ -57,7 +57,7 @@ def machine(hours: Clock, alice: User, hana: User, image: object) -> type[LifeMa
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_lives_break_no_invariant(machine: type[LifeMachine], part: int) -> None:
-    bounds: dict[str, Any] = {**PROFILE, **BOUNDS}
+    bounds: dict[str, Any] = {**BOUNDS_OF_A_RUN, **BOUNDS}
     run_state_machine_as_test(machine, settings=settings(**bounds))
 
 

@@ -19,6 +19,7 @@ from instances.monitoring.usage_selectors import latest_sample, metrics_of
 from instances.release.services import release_instance
 from instances.web import resources as web_resources
 from instances.web.access import serializers as access_serializers
+from instances.web.metering.serializers import UsageOut, usage_resource
 from instances.web.monitoring.metrics_api import MetricsOut, metrics_resource
 from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host
@@ -162,7 +163,7 @@ def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: C
     check(metrics_resource(samples, 30, "sample", latest_sample(running)), MetricsOut)
     for event in InstanceEvent.objects.all():
         check(web_resources.event_resource(event), web_resources.EventOut)
-    usage = web_resources.usage_resource(again(running), InstanceCost(), charges_of(running))
-    check(usage, web_resources.UsageOut)
+    usage = usage_resource(again(running), InstanceCost(), charges_of(running))
+    check(usage, UsageOut)
     (line,) = usage.lines
     assert (line.seconds, line.hourly_rate, line.amount) == (3600.0, "7.20", "-7.20")

@@ -12,7 +12,7 @@ from django.db import transaction
 from accounts.models import User
 from common import clock
 from common.errors import StaleRow, UnlawfulMove
-from common.messages import Name
+from common.messages.message import Name
 from instances.constants import DEADLINES, FAULT_OF
 from instances.core.transitions import change_state, check_action
 from instances.models import Instance, InstanceEvent

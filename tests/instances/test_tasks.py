@@ -13,6 +13,7 @@ from instances.retention import data_retention
 from instances.schedules import timers
 from instances.wait_list import mail as wait_list_mail
 from instances.wait_list import wait_list
+from tests.instances.sweeps import APART, sweeps_to_run
 
 # About one row each, which a sweep would find within a minute or so without them.
 HINTS = {
@@ -43,6 +44,11 @@ def test_every_sweep_of_ours_is_scheduled() -> None:
     assert "storage" in apps
     assert own - HINTS <= set(SWEEPS)
     assert {name for name in own if signature(app.tasks[name].run).parameters} == HINTS
+
+
+def test_tests_run_each_sweep_that_they_do_not_set_apart() -> None:
+    assert set(SWEEPS) > APART, "all that is set apart is scheduled"
+    assert sweeps_to_run() == [name for name in SWEEPS if name not in APART]
 
 
 def test_a_run_that_comes_too_late_is_dropped() -> None:

@@ -199,7 +199,7 @@ def test_row_has_all_that_a_renter_needs(page: Client, host: FakeHost, rin: User
     hours.advance(seconds=60)
     host.sync()
     text = page.get("/instances").content.decode()
-    for wanted in ("Running", "2 × RTX 4090", "ssh -p ", "JupyterLab", "TensorBoard", "$0.1200", "$7.20", "eu", "Simulated"):
+    for wanted in ("Running", "2 × RTX 4090", "ssh -p ", "JupyterLab", "TensorBoard", "$0.12", "$7.20", "eu", "Simulated"):
         assert wanted in text
     assert f"/instances/{_inst(instance)}/stop" in text
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 from decimal import Decimal
 from pathlib import Path
@@ -57,6 +58,28 @@ def test_every_secret_of_compose_is_made_by_the_script(tmp_path: Path) -> None:
     assert len(key) >= 48
     subprocess.run([ROOT / "deploy" / "make-secrets", made], check=True, capture_output=True, timeout=60)
     assert (made / "secret_key").read_text() == key
+
+
+def test_a_pair_of_the_registry_that_was_made_by_half_is_made_anew(tmp_path: Path) -> None:
+    """As after Ctrl-C, or a full disk, between the two files."""
+    script, made = ROOT / "deploy" / "make-secrets", tmp_path / "secrets"
+    subprocess.run([script, made], check=True, capture_output=True, timeout=60)
+    key = (made / "registry_key").read_text()
+    (made / "registry_certificate").unlink()
+    subprocess.run([script, made], check=True, capture_output=True, timeout=60)
+    assert (made / "registry_certificate").exists() and (made / "registry_key").read_text() != key
+
+
+def test_a_machine_without_openssl_is_told_so(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "dirname", "mkdir", "chmod", "python3", "cat"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    script = [str(programs / "bash"), str(ROOT / "deploy" / "make-secrets"), str(tmp_path / "secrets")]
+    found = subprocess.run(script, check=False, capture_output=True, text=True, timeout=60, env={"PATH": str(programs)})
+    assert found.returncode == 1
+    assert "openssl is missing" in found.stderr
+    assert not (tmp_path / "secrets" / "registry_key").exists()
 
 
 def test_every_secret_that_a_service_reads_is_given_to_it() -> None:

@@ -12,6 +12,9 @@ from billing.audit.selectors import ledger_findings
 from billing.ledger.wallets import open_wallet
 from billing.models import Posting, Wallet
 from common import clock
+from common.ids import public_id
+from common.messages.message import English
+from marketplace.hosts.incidents import open_incident
 from marketplace.models import Host, JoinToken, Maintenance, Offer
 from tests.api.world import World, build_world
 
@@ -44,6 +47,38 @@ def test_staff_see_every_list_and_every_row(stella: User, world: World) -> None:
         if row is not None:
             name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
             assert client.get(reverse(name, args=[row.pk])).status_code == 200, name
+
+
+def test_staff_find_rows_by_the_ids_that_incidents_and_renters_name(stella: User, world: World) -> None:
+    instance, host, renter = world.instance, world.host.host, world.renter
+    inst = public_id("inst", instance.pk)
+    open_incident(kind="strange_report", subject=inst, detail=English(sentence="something"))
+    client = _as(stella)
+    for rows, words in {
+        "instances_instance": (inst, instance.pk.hex, str(instance.pk), host.name, public_id("host", host.pk)),
+        "marketplace_host": (public_id("host", host.pk),),
+        "marketplace_lease": (inst,),
+        "marketplace_incident": (inst,),
+        "accounts_user": (public_id("user", renter.pk),),
+    }.items():
+        for word in words:
+            reply = client.get(reverse(f"admin:{rows}_changelist"), {"q": word})
+            assert reply.context["cl"].result_count == 1, (rows, word)
+
+
+def test_an_incident_links_to_the_row_that_it_is_about(stella: User, world: World) -> None:
+    known = {
+        public_id("inst", world.instance.pk): reverse("admin:instances_instance_change", args=[world.instance.pk]),
+        public_id("host", world.host.host.pk): reverse("admin:marketplace_host_change", args=[world.host.host.pk]),
+    }
+    for subject in (*known, "jobs", "host_nonsense", "<b>x</b>"):
+        open_incident(kind="strange_report", subject=subject, detail=English(sentence="something"))
+    client = _as(stella)
+    page = client.get(reverse("admin:marketplace_incident_changelist")).content.decode()
+    for subject, url in known.items():
+        assert f'<a href="{url}">{subject}</a>' in page
+        assert client.get(url).status_code == 200
+    assert "<b>x</b>" not in page
 
 
 def test_a_host_owner_sees_the_own_host_with_its_gpus(hana: User, world: World) -> None:

@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -136,19 +136,16 @@ def _facts() -> HostFacts:
 
 def ask(port: int, request: Request) -> Answer:
     """On a connection of its own."""
-    line = Line(port)
-    try:
+    with closing(Line(port)) as line:
         return line.ask(request)
-    finally:
-        line.close()
 
 
 def one_after_another(port: int, request: Request, seconds: float) -> list[Answer]:
     """By one client, which waits for each answer."""
-    line, until, found = Line(port), time.monotonic() + seconds, []
-    while time.monotonic() < until:
-        found.append(line.ask(request))
-    line.close()
+    until, found = time.monotonic() + seconds, []
+    with closing(Line(port)) as line:
+        while time.monotonic() < until:
+            found.append(line.ask(request))
     return found
 
 

@@ -58,7 +58,7 @@ def wait_for_state(client: httpx.Client, instance: dict[str, Any], state: str, *
         assert state == "failed" or now["state"] != "failed", now["failure"]
         return now if now["state"] == state else None
 
-    answer: dict[str, Any] = wait_until(f"{instance['id']} to be {state}", found, timeout=timeout, pause=0.01)
+    answer: dict[str, Any] = wait_until(f"{instance['id']} to be {state}", found, timeout=timeout)
     return answer
 
 

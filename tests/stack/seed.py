@@ -7,9 +7,7 @@ import django
 
 django.setup()
 
-from django.db import connection  # noqa: E402  (Django must be set up first)
-
-from accounts.constants import SCOPES  # noqa: E402
+from accounts.constants import SCOPES  # noqa: E402  (Django must be set up first)
 from accounts.models import User  # noqa: E402
 from accounts.ssh_keys.services import add_ssh_key  # noqa: E402
 from accounts.tokens.services import issue_token  # noqa: E402
@@ -40,12 +38,6 @@ def people() -> dict[str, dict[str, str]]:
     }
 
 
-def rows(query: str) -> list[list[object]]:
-    with connection.cursor() as cursor:
-        cursor.execute(query)
-        return [list(row) for row in cursor.fetchall()]
-
-
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["people"]:
@@ -54,8 +46,6 @@ if __name__ == "__main__":
             answer = person(email, credit=amount)
         case ["image", slug, reference]:
             answer = str(register_image(slug=slug, reference=reference, title=slug).pk)
-        case ["sql", query]:
-            answer = rows(query)
         case other:
             sys.exit(f"unknown: {other}")
     print(json.dumps(answer, default=str))

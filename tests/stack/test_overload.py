@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import psycopg2
 import pytest
@@ -56,11 +56,9 @@ def locked(stack: Stack, table: str) -> Iterator[None]:
 
 def assert_all_answer(stack: Stack, agent: load.Agent, *, rounds: int = 5) -> None:
     for name, request in kinds(agent).items():
-        line = load.Line(stack.web_port)
-        for _ in range(rounds):
-            answer = line.ask(request)
-            assert (answer.status, answer.seconds < AT_MOST_S) == (200, True), (name, answer)
-        line.close()
+        with closing(load.Line(stack.web_port)) as line:
+            answers = [line.ask(request) for _ in range(rounds)]
+        assert all(answer.status == 200 and answer.seconds < AT_MOST_S for answer in answers), (name, answers)
 
 
 def test_half_sent_bodies_hold_nobody_up(stack: Stack, agent: load.Agent) -> None:

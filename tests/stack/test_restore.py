@@ -74,7 +74,7 @@ def test_fault_083_an_hour_old_backup_converges_by_itself(own_stack: Stack) -> N
     _cut_short(stack, folder)
     done = restore(stack, folder, "--replace")
     assert done.returncode == 0, done.stderr
-    assert "lift_money_freeze" in done.stdout and "Epoch" in done.stdout
+    assert "lift_money_freeze --reason" in done.stdout and "Epoch" in done.stdout
     start_market(stack)
     with stack.client("alice") as alice:
         wait_until("the host has agreed", lambda: stack.sql("SELECT 1 FROM marketplace_host WHERE NOT awaits_epoch"))

@@ -62,8 +62,8 @@ class Row:
     @property
     def rate(self) -> tuple[Fraction, int] | None:
         """Money, and the hours that it is for."""
-        found = re.fullmatch(r"\$([\d,.]+) / (\d*) ?h", self.cells["Rate"])
-        return (Fraction(found[1].replace(",", "")), int(found[2] or 1)) if found else None
+        found = re.fullmatch(r"\$([\d,.]+)/(hr|day)", self.cells["Rate"])
+        return (Fraction(found[1].replace(",", "")), {"hr": 1, "day": 24}[found[2]]) if found else None
 
 
 class Lines(HTMLParser):

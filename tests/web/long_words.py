@@ -6,9 +6,19 @@ from typing import Any, Final
 from allauth.account.models import EmailAddress
 from django.db.models import Model
 
-from accounts.models import ApiToken, Membership, SshKey, Team, User, Webhook, WebhookDelivery
+from accounts.models import (
+    ApiToken,
+    Membership,
+    NotificationChannel,
+    NotificationDelivery,
+    SshKey,
+    Team,
+    User,
+    Webhook,
+    WebhookDelivery,
+)
 from billing.models import BillingAddress, Budget, Order, Payment, Payout, PayoutAccount
-from common.host_words import mark_host_text
+from common.messages.host_text import mark_host_text
 from instances.models import FaultReport, Instance, InstanceEvent, LogRead, Watch
 from marketplace.models import Gpu, Host, HostEvent, Incident, Maintenance, Offer, SavedSearch, SelfTest
 from storage.models import Connection, DataSet, Image, Operation, Registry, SharedImage, Snapshot, Sync, SyncSchedule, Volume
@@ -31,6 +41,8 @@ _WORDS: Final[Mapping[type[Model], Mapping[str, int]]] = {
     InstanceEvent: {"detail": 300},
     LogRead: {"failure": 300},
     Maintenance: {"detail": 300},
+    NotificationChannel: {"name": 80},
+    NotificationDelivery: {"answer": 300},
     Offer: {"host_name": 80, "region": 40, "cpu_model": 120, "driver": 40},
     Operation: {"detail": 300},
     Order: {"title": 200},

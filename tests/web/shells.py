@@ -30,9 +30,11 @@ class PrintingRooms(Rooms):
         return None
 
 
-def host_with_shells(instance: Instance, rooms: Rooms | None = None, doorway: ExecInterface | None = None) -> StreamHost:
+def host_with_shells(
+    instance: Instance, rooms: Rooms | None = None, exec_interface: ExecInterface | None = None
+) -> StreamHost:
     """Linked to the relay as the agent of this instance's host. Its streams are the caller's to stop."""
-    made = StreamHost(settings.RELAY_URL, settings.RELAY_SECRET, rooms or PrintingRooms(), doorway)
+    made = StreamHost(settings.RELAY_URL, settings.RELAY_SECRET, rooms or PrintingRooms(), exec_interface)
     made.id, made.instance = instance.host_id.hex, instance.pk.hex
     made.key = early_order_key(instance.host_id, instance.host.agent_keys).hex()
     made.follow()

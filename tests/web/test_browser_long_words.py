@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 
 from accounts.models import User
 from common.ids import public_id
+from common.messages.message import Name
 from instances.lifecycle.stop import stop_instance
 from marketplace.hosts.incidents import open_incident
 from tests.instances.fake_host import base_image
@@ -17,6 +18,7 @@ from tests.web.world import World, add_watches, build_world, order, report
 from tests.web.world_access import access_pages
 from tests.web.world_actions import action_pages
 from tests.web.world_buckets import bucket_pages
+from tests.web.world_channels import channel_pages
 from tests.web.world_data import data_pages
 from tests.web.world_images import image_pages
 from tests.web.world_limits import limit_pages
@@ -85,7 +87,7 @@ def renters_pages(world: World) -> Pages:
 def owners_pages(world: World) -> Pages:
     offer, host = world.offer_of("lab-03"), world.hosts["lab-03"]
     panel = "/host-panel/marketplace"
-    open_incident(kind="gpu_claimed", subject="a host", detail="something")
+    open_incident(kind="gpu_claimed", subject="a host", detail=Name(name="something"))
     return {
         "hosts": ("hana", "/hosts"),
         "prices": ("hana", f"/offers/{public_id('offr', offer.pk)}/prices"),
@@ -111,7 +113,7 @@ def owners_pages(world: World) -> Pages:
         ((renters_pages,), ("", "alice")),
         ((owners_pages, payout_pages, paper_pages), ("hana", "stella")),
         ((data_pages, image_pages, bucket_pages, access_pages), ("alice", "stella", "")),
-        ((limit_pages, paper_pages, watching_pages, action_pages, move_pages), ("alice", "hana")),
+        ((limit_pages, paper_pages, watching_pages, channel_pages, action_pages, move_pages), ("alice", "hana")),
     ],
     ids=["renter", "owner-and-staff", "storage", "money-and-teams"],
 )

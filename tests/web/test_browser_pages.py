@@ -26,6 +26,7 @@ PERSONAL = (
     *("/watches", "/watches/new?q=rtx-4090+price%3C1"),
     *("/instances", "/instances?gone=1", "/wallet", "/wallet/statement", "/hosts", "/hosts/earnings"),
     *("/settings/profile", "/settings/security", "/settings/ssh-keys", "/settings/tokens"),
+    *("/settings/notifications", "/settings/webhooks"),
     *("/accounts/email/", "/accounts/password/change/"),
 )
 _UNLABELLED = """() => [...document.querySelectorAll("input:not([type=hidden]), select, textarea")]
@@ -49,6 +50,7 @@ def _check(page: Page, path: str) -> None:
     assert page.evaluate(_UNLABELLED) == [], path
     assert page.evaluate(_NAMELESS) == [], path
     assert page.evaluate(_SAME_IDS) == [], path
+    assert page.evaluate("scrollY") == 0, f"{path} opens scrolled down"
     assert page.locator("h1").count() == 1, path
     assert page.locator("main").count() == 1, path
 

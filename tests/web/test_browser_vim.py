@@ -40,7 +40,7 @@ def host(site: Site, running: Instance, engine: Any, container: str) -> Iterator
     def own(instance: str) -> list[Container]:
         return [Container(container, instance, 1, "running", "", pid=engine.inspect_container(container)["State"]["Pid"])]
 
-    made = host_with_shells(running, doorway=DockerExec(engine, own, convert_engine_errors))
+    made = host_with_shells(running, exec_interface=DockerExec(engine, own, convert_engine_errors))
     yield made
     made.streams.stop()
 

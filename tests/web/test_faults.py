@@ -23,7 +23,10 @@ ROOT = Path(__file__).parent.parent.parent
 UNSEEN = {
     *("error", "idempotency_conflict", "missing_scope", "no_open_hold", "ledger_append_only", "gpu_claimed"),
     *("join_token_refused", "simulation_refused", "host_in_use", "still_metered", "already_corrected"),
+    *("authorization_pending", "slow_down", "access_denied", "expired_token"),  # a program that logs in by device code
     "grant_refused",  # the staff panel shows its own text
+    *("host_silent", "too_many_commands"),  # a program that runs a command through the API
+    *("invalid_args", "invalid_price", "no_such_ask", "no_such_instance", "not_implemented"),  # clients of Vast
 }
 
 

@@ -8,7 +8,7 @@ from django import forms
 from pytest_django import Settings
 
 from common.core_counts import core_count, core_words
-from config import tags
+from config import money_tags, tags
 from instances.states import INSTANCE_MACHINE
 
 
@@ -17,21 +17,29 @@ from instances.states import INSTANCE_MACHINE
     [(460_000, "$0.46"), (1_500, "$0.0015"), (26_805_600_000, "$26,805.60"), (0, "$0.00"), (-273_000, "−$0.273")],
 )
 def test_money_is_exact(micros: int, text: str) -> None:
-    assert tags.money(micros) == text
+    assert money_tags.money(micros) == text
 
 
 @pytest.mark.parametrize(
     ("micros", "text"),
-    [(4_756_789, "$4.76"), (693_000, "$0.6930"), (49, "$0.0000"), (50, "$0.0001"), (0, "$0.00"), (-1_555_000, "−$1.56")],
+    [
+        (4_756_789, "$4.76"),
+        (693_000, "$0.69"),
+        (49, "<$0.01"),
+        (-9_999, "−<$0.01"),
+        (10_000, "$0.01"),
+        (0, "$0.00"),
+        (-1_555_000, "−$1.56"),
+    ],
 )
 def test_cost_is_rounded_for_the_eye(micros: int, text: str) -> None:
-    assert tags.cost(micros) == text
+    assert money_tags.cost(micros) == text
 
 
 @pytest.mark.parametrize(("code", "text"), [("CNY", "¥1.00"), ("EUR", "€1.00"), ("CHF", "CHF 1.00")])
 def test_sign_of_the_market_currency(settings: Settings, code: str, text: str) -> None:
     settings.MARKET_CURRENCY = code
-    assert tags.money(1_000_000) == text
+    assert money_tags.money(1_000_000) == text
 
 
 @pytest.mark.parametrize(("mib", "text"), [(24_576, "24"), (61_440, "60"), (1_536, "1.5"), (0, "0")])
@@ -111,7 +119,7 @@ def test_words_fall_back_to_the_code() -> None:
     assert tags.get({"a": 1}, "b") == "b"
     assert tags.gpu_name("rtx-4090") == "RTX 4090"
     assert str(tags.host_state_words("online")) == "online"
-    assert tags.plain_money(460_000) == "0.46"
+    assert money_tags.plain_money(460_000) == "0.46"
 
 
 @pytest.mark.parametrize(

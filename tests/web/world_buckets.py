@@ -46,12 +46,12 @@ def bucket_pages(world: World) -> Pages:
         subject_kind="disk",
         subject_id=stopped.pk,
         connection_id=backups.pk,
-        wish=SyncRequest("up", "", "nightly", delete_extra=True),
+        sync_request=SyncRequest("up", "", "nightly", delete_extra=True),
         rhythm=SyncRecurrence(every_hours=24),
     )
     set_archive_default(renter=alice, connection_id=backups.pk)
     running = sync_disk(
-        renter=alice, instance_id=stopped.pk, connection_id=backups.pk, wish=SyncRequest("up", "models", "models")
+        renter=alice, instance_id=stopped.pk, connection_id=backups.pk, sync_request=SyncRequest("up", "models", "models")
     )
     assert running.operation is not None
     said = {"done_bytes": 700 * MIB, "total_bytes": 1900 * MIB, "done_files": 311, "total_files": 902, "detail": "Copying."}

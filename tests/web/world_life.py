@@ -41,7 +41,7 @@ def life_pages(world: World) -> dict[str, tuple[str, str]]:
     start_instance(renter=world.alice, instance_id=waits.pk, wait=True)
     own = world.instances["running"]
     changes = {"locked": True, "week": WEEK, "idle": IdleRule(5, 60), "stop_at": now + timedelta(hours=30)}
-    change_settings(renter=world.alice, instance_id=own.pk, wishes=SettingsChange(changes))
+    change_settings(renter=world.alice, instance_id=own.pk, wanted=SettingsChange(changes))
     ids = {name: public_id("inst", each.pk) for name, each in (("set", own), ("kept", kept), ("line", waits))}
     return {
         **{f"life-{name}": ("alice", f"/instances/{key}") for name, key in ids.items()},

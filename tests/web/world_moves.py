@@ -1,6 +1,6 @@
 """Instances that are cloned and moved, and the pages on which that is asked for, for pictures."""
 
-from agents.gateway.host_words import stored_detail
+from agents.gateway.stored_messages import stored_detail
 from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id

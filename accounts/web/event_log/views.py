@@ -82,11 +82,11 @@ def account_events_file(request: SignedInRequest) -> HttpResponse:
 
 def _rows(events: QuerySet[AccountEvent]) -> Iterator[tuple[str, ...]]:
     for event in events.iterator():
-        told = (
+        columns = (
             str(title_of(event.kind)),
             escape_formula(event.subject),
             event.via,
             event.address or "",
             escape_formula(event.agent),
         )
-        yield (event.at.isoformat(), event.kind, *told)
+        yield (event.at.isoformat(), event.kind, *columns)

@@ -36,7 +36,7 @@ def record_login(request: HttpRequest, user: User, **_more: Any) -> None:
 
 
 @receiver(auth_signals.user_logged_out)
-def end_tickets(request: HttpRequest, **_more: Any) -> None:
+def end_session_at_logout(request: HttpRequest, **_more: Any) -> None:
     """End the tickets of a session at log-out, before its key is gone."""
     if request.session.session_key:
         delete_session(session_key=request.session.session_key)

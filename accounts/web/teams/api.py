@@ -15,7 +15,7 @@ from accounts.selectors import members_of, team_of, teams_of
 from accounts.teams import invitations, services
 from accounts.web.idempotency import idempotent_response
 from accounts.web.permissions import current_user
-from common.emails import EmailText
+from common.email_addresses import EmailText
 from common.http.fields import NameText
 from common.http.views import PublicId, validated
 from common.ids import parse_public_id, public_id

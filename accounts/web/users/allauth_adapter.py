@@ -16,7 +16,7 @@ from accounts.mail.outbox import queue_mail
 from accounts.selectors import id_of_address, is_known_device
 from accounts.web.sessions.device_cookie import device_of
 from common.db.transactions import use_case
-from common.emails import validate_email_address
+from common.email_addresses import validate_email_address
 from common.http.origin import address_of
 
 _NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104  (a Unix socket's client; nothing listens there)

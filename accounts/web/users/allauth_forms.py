@@ -15,7 +15,7 @@ from accounts.models import User
 from accounts.selectors import id_of_address
 from accounts.tokens.services import revoke_all_tokens
 from common.db.transactions import use_case
-from common.emails import validate_email_address
+from common.email_addresses import validate_email_address
 
 
 class AddEmailForm(PlainAddEmailForm):  # type: ignore[misc]  # allauth has no type information

@@ -26,8 +26,8 @@ SCOPE_WORDS = {
     "account:read": _("See the account log"),
     "account:write": _("Change the profile"),
     "tokens:write": _("See, create and revoke API tokens"),
-    "webhooks:read": _("See webhooks and their deliveries"),
-    "webhooks:write": _("Add, change, test and remove webhooks"),
+    "webhooks:read": _("See webhooks, notification channels and their deliveries"),
+    "webhooks:write": _("Add, change, test and remove webhooks and notification channels"),
 }
 
 

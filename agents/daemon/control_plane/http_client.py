@@ -113,7 +113,7 @@ class Link:
         """
         asked = urlencode({"since": target.version, "ticket": target.ticket})
         try:
-            answer = self._waiting.ask("GET", f"{target.url}?{asked}")
+            answer = self._waiting.request("GET", f"{target.url}?{asked}")
         except HTTPError as error:
             raise LinkError(f"waiting: {error or type(error).__name__}") from error
         check_answer(urlsplit(target.url).path, answer)
@@ -159,7 +159,7 @@ class Link:
     def _post(self, path: str, body: bytes, headers: dict[str, str]) -> BaseHTTPResponse:
         own = {**headers, "Content-Type": "application/json"}
         try:
-            answer = self._http.ask("POST", self._url + path, body=body, headers=own)
+            answer = self._http.request("POST", self._url + path, body=body, headers=own)
         except ProtocolError as error:
             raise _Dropped(f"{path}: {error}") from error
         except HTTPError as error:

@@ -43,34 +43,34 @@ class PortCheck:
         """Yield one finding; none for a market that does not offer the test yet."""
         with closing(Client(SILENCE_S)) as client:
             try:
-                leave = _request_ticket(self.link, client)
+                ticket = _request_ticket(self.link, client)
             except LinkError as error:
                 if error.unknown:
                     return
                 yield Check(id=PORTS, reason="refused" if error.retry_after_s else "failed", actual=str(error))
                 return
-            yield self._behind_nat(client, leave) if self.config.behind_nat else self._check_range(client, leave)
+            yield self._behind_nat(client, ticket) if self.config.behind_nat else self._check_range(client, ticket)
 
-    def _behind_nat(self, client: Client, leave: dict[str, str]) -> Check:
-        said = _dial(client, leave, port=0, nonce="")
+    def _behind_nat(self, client: Client, ticket: dict[str, str]) -> Check:
+        answer = _dial(client, ticket, port=0, nonce="")
         return Check(
             id=PORTS,
-            passed=bool(said.get("reached")),
-            actual="renters come through the relay" if said.get("reached") else "the agent's link to the relay is down",
+            passed=bool(answer.get("reached")),
+            actual="renters come through the relay" if answer.get("reached") else "the agent's link to the relay is down",
             required="a link to the relay",
         )
 
-    def _check_range(self, client: Client, leave: dict[str, str]) -> Check:
+    def _check_range(self, client: Client, ticket: dict[str, str]) -> Check:
         config = self.config
         required = f"TCP {config.port_first}-{config.port_last} open at {config.address}"
         for ports in _candidate_ports(config.port_first, config.port_last):
             try:
                 with listening(config.listen, ports) as (port, nonce):
-                    said = _dial(client, leave, port=port, nonce=nonce)
+                    answer = _dial(client, ticket, port=port, nonce=nonce)
             except OSError as error:
                 return Check(id=PORTS, reason="failed", actual=f"no port could be opened: {error}", required=required)
-            if not said.get("reached"):
-                why = _WHY.get(str(said.get("reason")), "the relay could not tell")
+            if not answer.get("reached"):
+                why = _WHY.get(str(answer.get("reason")), "the relay could not tell")
                 return Check(id=PORTS, passed=False, actual=f"TCP {port} at {config.address}: {why}", required=required)
         return Check(id=PORTS, passed=True, actual=f"reached from outside at {config.address}", required=required)
 
@@ -130,17 +130,17 @@ def _request_ticket(link: Link, client: Client) -> dict[str, str]:
     return _answer(client, "POST", link.address(ASK_PATH), ASK_PATH, headers=link.signature("POST", ASK_PATH, b""))
 
 
-def _dial(client: Client, leave: dict[str, str], *, port: int, nonce: str) -> dict[str, object]:
-    asked = urlencode({"ticket": leave.get("ticket", ""), "port": port, "nonce": nonce})
+def _dial(client: Client, ticket: dict[str, str], *, port: int, nonce: str) -> dict[str, object]:
+    asked = urlencode({"ticket": ticket.get("ticket", ""), "port": port, "nonce": nonce})
     try:
-        return dict(_answer(client, "GET", f"{leave.get('url', '')}?{asked}", "the relay's dial"))
+        return dict(_answer(client, "GET", f"{ticket.get('url', '')}?{asked}", "the relay's dial"))
     except LinkError:
         return {}
 
 
 def _answer(client: Client, method: str, url: str, named: str, headers: dict[str, str] | None = None) -> dict[str, str]:
     try:
-        answer = client.ask(method, url, body=b"" if method == "POST" else None, headers=headers)
+        answer = client.request(method, url, body=b"" if method == "POST" else None, headers=headers)
     except HTTPError as error:
         raise LinkError(f"{named}: {error or type(error).__name__}") from error
     if answer.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):

@@ -23,5 +23,5 @@ def stop_revoked_agent(parts: "AgentComponents", newest: DesiredState | None) ->
     if newest is None:
         return None
     frozen = replace(newest, frozen=True, tunnels=[])
-    parts.streams.follow(frozen)
+    parts.streams.apply(frozen)
     return frozen

@@ -61,7 +61,7 @@ class SignedSpeedTestConnection:
         headers = self._link.signature(method, path, body)
         sent_at, begun = time.time(), time.perf_counter()
         try:
-            answer = self._client.ask(method, self._link.address(path), body=body, headers=headers)
+            answer = self._client.request(method, self._link.address(path), body=body, headers=headers)
         except HTTPError as error:
             raise LinkError(f"{path}: {error or type(error).__name__}") from error
         seconds = time.perf_counter() - begun

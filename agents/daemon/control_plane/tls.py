@@ -37,7 +37,7 @@ class Client:
         self._silence_s = silence_s
         self._ways: dict[tuple[str, str], PoolManager] = {}
 
-    def ask(
+    def request(
         self, method: str, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> BaseHTTPResponse:
         """Send a request and return the whole response, whatever its status.

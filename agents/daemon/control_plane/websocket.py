@@ -15,6 +15,7 @@ OPEN_S: Final = 10.0
 CLOSE_S: Final = 2.0
 PING_S: Final = 20.0
 MESSAGE_BYTES: Final = 2 * 1024 * 1024
+MESSAGES_AHEAD: Final = 2  # each of a connection whose reader is slow lies in memory
 
 Frame = bytes | str
 
@@ -26,20 +27,20 @@ class StreamLost(OSError):
 class WebSocketStream:
     """A WebSocket to the relay.
 
-    Iteration reads until the other side closes; `give` waits while the other side is slow.
+    Iteration reads until the other side closes; `send` waits while the other side is slow.
     """
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
 
-    async def give(self, frame: Frame) -> None:
+    async def send(self, frame: Frame) -> None:
         try:
             await self._socket.send(frame)
         except (WebSocketException, OSError) as error:
             raise StreamLost(str(error)) from error
 
-    async def say(self, **words: object) -> None:
-        await self.give(json.dumps(words))
+    async def send_json(self, **words: object) -> None:
+        await self.send(json.dumps(words))
 
     async def __aiter__(self) -> AsyncIterator[Frame]:
         with suppress(WebSocketException, OSError):
@@ -70,6 +71,7 @@ async def dial(url: str, *, watch: bool = False) -> WebSocketStream:
             url,
             compression=None,
             max_size=MESSAGE_BYTES,
+            max_queue=MESSAGES_AHEAD,
             open_timeout=OPEN_S,
             close_timeout=CLOSE_S,
             ping_interval=PING_S,

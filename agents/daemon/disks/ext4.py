@@ -35,19 +35,19 @@ def label_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:_LABEL]
 
 
-def label_in(image: Path) -> str | None:
+def read_label(image: Path) -> str | None:
     """Return the label of the file system in the image; None for a file that holds none."""
     head = _superblock(image)
     return None if head is None else head[0x78 : 0x78 + _LABEL].rstrip(b"\0").decode("latin-1")
 
 
-def label_for(image: Path, key: str) -> None:
+def relabel(image: Path, key: str) -> None:
     """Label the file system in the image as that of `key`; leave a file that holds none.
 
     Raises:
         Unfit: e2label failed.
     """
-    if label_in(image) not in (None, label_of(key)):
+    if read_label(image) not in (None, label_of(key)):
         _run("e2label", str(image), label_of(key))
 
 

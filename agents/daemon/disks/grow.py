@@ -18,7 +18,7 @@ from agents.daemon.disks.operation_runner import Operation, Operator
 from agents.daemon.disks.volume_store import checked_id
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import GIB, HEADROOM
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 logger = logging.getLogger(__name__)
 

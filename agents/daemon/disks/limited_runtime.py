@@ -96,13 +96,14 @@ class LimitedRuntime(DockerRuntime):
         def stop(root: RootUsage, words: str) -> None:
             logger.warning("%s is stopped: %s", root.instance, words)
             if journal.entry(root.instance).generation == root.generation:
-                journal.amend(root.instance, failed=root.generation, failure_code=CODE, failure_detail=words)
+                why = {"failure_code": CODE, "failure_detail": words, "failure_about": ""}
+                journal.amend(root.instance, failed=root.generation, **why)
                 changed()
 
         while not stopped.is_set():
             try:
                 if self.root_limit() == "none":
-                    RootWatch(self.written, self.image_room, stop).run(stopped)
+                    RootWatch(self.written, self.free_image_bytes, stop).run(stopped)
                 return
             except (EngineSilent, EngineRefused) as error:
                 logger.warning("how roots are limited is not known yet: %s", error)
@@ -135,7 +136,7 @@ class LimitedRuntime(DockerRuntime):
             self._systems.detach(layer)
             others = [item.root for item in self.containers(layer.instance) if item.id != container]
             if others and layer.root not in others:  # another root has taken its place
-                self._systems.drop(layer.instance, layer.root)
+                self._systems.delete(layer.instance, layer.root)
         super().remove(container)
 
     def save_root(self, container: str, instance: str, generation: int) -> str:
@@ -158,12 +159,12 @@ class LimitedRuntime(DockerRuntime):
 
     def clear(self, instance: str) -> None:
         super().clear(instance)
-        self._systems.drop(instance)
+        self._systems.delete(instance)
 
     def leftovers(self, instance: str) -> list[str]:
         return [*super().leftovers(instance), *self._systems.leftovers(instance)]
 
-    def begin(self, journal: Journal) -> None:
+    def recover(self, journal: Journal) -> None:
         """Remove what a killed agent left half-made, before any work; exceeded limits go to `journal`."""
         self._journal = journal
         self._systems.tidy()
@@ -237,8 +238,8 @@ class LimitedRuntime(DockerRuntime):
             if state["GraphDriver"]["Name"] == DRIVER:
                 self._systems.detach(layer_of(state))
             super().remove(state["Id"])
-        self._systems.drop(TRIAL_INSTANCE)
-        self.drop_image(self._trial)
+        self._systems.delete(TRIAL_INSTANCE)
+        self.delete_image(self._trial)
 
 
 def arrived(layer: Layer) -> bool:

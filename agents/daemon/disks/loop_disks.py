@@ -43,7 +43,7 @@ class Disks(Protocol):
 
     def used_mb(self, instance: str) -> int: ...
 
-    def drop(self, instance: str) -> None: ...
+    def delete(self, instance: str) -> None: ...
 
     def leftovers(self, instance: str) -> list[str]: ...
 
@@ -96,7 +96,7 @@ class LoopDisks:
         state = os.statvfs(mount)
         return (state.f_blocks - state.f_bfree) * state.f_frsize // MIB
 
-    def drop(self, instance: str) -> None:
+    def delete(self, instance: str) -> None:
         image, mount = self._paths(instance)
         self._unmount(instance)  # a crash between two mounts can have stacked them
         if mount.exists():
@@ -154,7 +154,7 @@ class LoopDisks:
         try:
             if not image.exists():
                 raise DiskMissing(f"{image.name} is not among the disks of this host.")
-            label, own = ext4.label_in(image), ext4.label_of(instance)
+            label, own = ext4.read_label(image), ext4.label_of(instance)
             missing = ext4.size_of_system(image) - image.stat().st_size
         except DiskMissing:
             raise
@@ -166,7 +166,7 @@ class LoopDisks:
             raise DiskMissing(f"{image.name} has been cut short: {missing} bytes of its file system are gone.")
         if label not in ("", own):
             raise DiskMissing(f"{image.name} is another disk: its label is {label!r}, not {own!r}.")
-        ext4.label_for(image, instance)
+        ext4.relabel(image, instance)
 
     def _incoming_folders(self, instance: str) -> list[Path]:
         """Return folders of transfers to this host, complete or not: see `agents.daemon.transfer`."""
@@ -218,7 +218,7 @@ class SimulatedDisks:
     def used_mb(self, instance: str) -> int:
         return 0
 
-    def drop(self, instance: str) -> None:
+    def delete(self, instance: str) -> None:
         return None
 
     def leftovers(self, instance: str) -> list[str]:

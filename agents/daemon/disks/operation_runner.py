@@ -13,14 +13,16 @@ from typing import Final
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.protocol.messages import ObservedOperation, OperationOrder
-from agents.protocol.sentences import Said
+from agents.protocol.progress_messages import Said
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE: Final = 2
 # These do not wait for a slot: two hosts could wait for each other for ever.
 OF_TWO_HOSTS: Final = frozenset({"send_root", "receive_root", "send_volume", "receive_volume"})
-UNLIMITED_KINDS: Final = OF_TWO_HOSTS | {"sync_objects"}  # a sync takes hours, and has its own limit
+# A sync takes hours, and has its own limit; so has a renter's command.
+UNLIMITED_KINDS: Final = OF_TWO_HOSTS | {"sync_objects", "run_command"}
+OUTCOME_CHARS: Final = 1024 * 1024  # of all outcomes in one report, whose size is limited; the rest follows in the next
 STEP_BYTES: Final = 8 * 1024 * 1024  # bytes; smaller steps of progress are not reported at once
 
 
@@ -70,23 +72,32 @@ class Operation:
 # Carries out one order and returns its outcome. Failed ends it with a code of its own, anything else with
 # "operation_failed".
 Operator = Callable[[Operation], Mapping[str, str]]
-# Removes what is left of orders other than the named ones.
+# Removes what is left of orders other than the named ones: `tidy` of an earlier run of this agent, in a thread, and
+# `forget` of this one, after each sync.
 Cleanup = Callable[[Collection[str]], None]
 
 
 class Operations:
-    """Carries out the orders that the desired state names. `take` and `seen` belong to the loop's thread."""
+    """Carries out the orders that the desired state names. `apply` and `seen` belong to the loop's thread."""
 
-    def __init__(self, operators: Mapping[str, Operator], *, inline: bool, tidy: Cleanup | None = None) -> None:
+    def __init__(
+        self,
+        operators: Mapping[str, Operator],
+        *,
+        inline: bool,
+        tidy: Cleanup | None = None,
+        forget: Cleanup = lambda named: None,
+    ) -> None:
         self._operators = operators
         self._tidy = tidy
+        self._forget = forget
         self._inline = inline
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._own: dict[str, Operation] = {}
         self._threads: list[threading.Thread] = []  # also of cancelled orders, until they have cleaned up
         self.changed: Callable[[bool], None] = lambda urgent: None
 
-    def take(self, orders: Iterable[OperationOrder]) -> None:
+    def apply(self, orders: Iterable[OperationOrder]) -> None:
         """Start new orders, and cancel and forget those that the desired state no longer names."""
         named = {order.id: order for order in orders}
         self._threads = [thread for thread in self._threads if thread.is_alive()]
@@ -98,6 +109,7 @@ class Operations:
         for key, order in named.items():
             if key not in self._own:
                 self._start_order(order)
+        self._forget(named)
 
     def _clean_up_once(self, named: Collection[str]) -> None:
         """Clean up in a thread, with the first orders after the agent's start."""
@@ -110,7 +122,15 @@ class Operations:
         self._threads.append(thread)
 
     def seen(self) -> list[ObservedOperation]:
-        return [self._own[key].seen for key in sorted(self._own)]
+        """Return the state of each order; of a result for which the report has no more room, that it still runs."""
+        rows, room = [self._own[key].seen for key in sorted(self._own)], OUTCOME_CHARS
+        for position, row in enumerate(rows):
+            size = sum(map(len, row.outcome.values()))
+            if size > room and room < OUTCOME_CHARS:
+                rows[position] = replace(row, phase="running", outcome={})
+            else:
+                room -= size
+        return rows
 
     def at_work(self) -> bool:
         return any(thread.is_alive() for thread in self._threads)
@@ -124,16 +144,16 @@ class Operations:
         own = self._own[order.id] = Operation(order, self.changed)
         logger.info("operation %s (%s) begins", order.id, order.kind)
         if self._inline:
-            self._carry_out(own)
+            self._run(own)
             return
         self._start(threading.Thread(target=self._run_in_slot, args=(own,), name=f"operation-{order.kind}", daemon=True))
 
     def _run_in_slot(self, own: Operation) -> None:
         with nullcontext() if own.order.kind in UNLIMITED_KINDS else self._slots:
-            self._carry_out(own)
+            self._run(own)
         self.changed(True)
 
-    def _carry_out(self, own: Operation) -> None:
+    def _run(self, own: Operation) -> None:
         operator = self._operators.get(own.order.kind)
         try:
             if operator is None:

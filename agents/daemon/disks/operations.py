@@ -20,7 +20,7 @@ from agents.daemon.disks.volume_store import LoopVolumes, checked_id
 from agents.daemon.lib.atomic_files import sync_folder, write_atomically
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.sizes import GIB, HEADROOM
-from agents.protocol.sentences import Said, say
+from agents.protocol.progress_messages import Said, say
 
 Checkpoint = Callable[[str], None]
 
@@ -39,10 +39,10 @@ class DiskOrders:
     def operators(self) -> Mapping[str, Operator]:
         return {
             "make_volume": self.make_volume,
-            "drop_volume": self.drop_volume,
+            "drop_volume": self.delete_volume,
             "take_snapshot": self.take_snapshot,
             "restore_disk": self.restore_disk,
-            "drop_snapshot": self.drop_snapshot,
+            "drop_snapshot": self.delete_snapshot,
         }
 
     def make_volume(self, work: Operation) -> Mapping[str, str]:
@@ -59,8 +59,8 @@ class DiskOrders:
             raise Failed("disk_full", "The host has no room for the volume.") from error
         return {}
 
-    def drop_volume(self, work: Operation) -> Mapping[str, str]:
-        self._store.volumes.drop(checked_id(work.order.args["volume"]))
+    def delete_volume(self, work: Operation) -> Mapping[str, str]:
+        self._store.volumes.delete(checked_id(work.order.args["volume"]))
         return {}
 
     def take_snapshot(self, work: Operation) -> Mapping[str, str]:
@@ -85,7 +85,7 @@ class DiskOrders:
         disks.mount(key)
         return {}
 
-    def drop_snapshot(self, work: Operation) -> Mapping[str, str]:
+    def delete_snapshot(self, work: Operation) -> Mapping[str, str]:
         final = self._store.snapshot_path(work.order.args["snapshot"])
         self._store.unpublish(work.order.args["snapshot"])
         for path in (final, _incomplete_path(final), _description_path(final)):
@@ -147,7 +147,7 @@ class DiskOrders:
             raise Failed("snapshot_damaged", "The snapshot's checksum does not match any more; nothing was changed.")
         self._check(work, spare, sums)
         self._grow(spare, size_gb * GIB)
-        ext4.label_for(spare, key)
+        ext4.relabel(spare, key)
         self._checkpoint("restore-copied")
         if mounted_at is not None:
             unmount(mounted_at)
@@ -196,12 +196,12 @@ def simulated_orders() -> Mapping[str, Operator]:
 def _progress_reporter(work: Operation, total: int, words: Said) -> Callable[[int], None]:
     done = 0
 
-    def tell(count: int) -> None:
+    def progress(count: int) -> None:
         nonlocal done
         done += count
         work.progress(done, max(total, done) if total else 0, words)
 
-    return tell
+    return progress
 
 
 def _incomplete_path(final: Path) -> Path:

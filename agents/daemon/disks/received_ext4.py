@@ -2,14 +2,17 @@
 
 The kernel trusts a file system that root mounts. So the superblock is read here first, without the kernel: no
 feature that our own `mkfs` does not set, no external journal, no options of its own, sizes that fit the file. Then
-`e2fsck` reads the rest as an ordinary process, limited in time and memory. Fields of the superblock are named as in
+`e2fsck` reads the rest as an ordinary process, limited in time and memory, of a user that owns nothing but this image
+meanwhile. Fields of the superblock are named as in
 the kernel's ext4.h.
 """
 
+import os
 import struct
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +62,9 @@ _MENDED: Final = 1  # e2fsck's exit status for a file system that it has repaire
 _FAULTY: Final = 4  # bit of the exit status: faults are left
 _SHELLS: Final = 64  # from here on a status is not e2fsck's own, such as 127: it is not there
 _SAID: Final = 120
+
+NOBODY: Final = 65534
+"""User and group of `e2fsck`."""
 
 Check = Callable[[], None]
 
@@ -163,24 +169,46 @@ def _limits(image: Path) -> tuple[str, ...]:
 
 
 def _e2fsck(limits: tuple[str, ...], how: str, image: Path, go_on: Check, *, most: int) -> None:
-    command = [*limits, "e2fsck", "-f", how, str(image)]
     end = time.monotonic() + TIME_S
-    # Fixed programs and a path of our own. Output about a damaged disk may have no end, and is not read.
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
-        try:
-            while process.poll() is None:
-                go_on()
-                if time.monotonic() > end:
-                    raise _unchecked("e2fsck takes too long")
-                time.sleep(_LOOK_S)
-        finally:
-            process.kill()
+    with _lent(image) as (path, options):
+        command = [*limits, "e2fsck", "-f", how, path]
+        # Fixed programs and a path of our own. Output about a damaged disk may have no end, and is not read.
+        with subprocess.Popen(command, **options) as process:  # noqa: S603
+            try:
+                while process.poll() is None:
+                    go_on()
+                    if time.monotonic() > end:
+                        raise _unchecked("e2fsck takes too long")
+                    time.sleep(_LOOK_S)
+            finally:
+                process.kill()
     status = process.returncode
     if 0 <= status <= most:
         return
     if 0 < status < _SHELLS and status & _FAULTY:  # any other is its own trouble: no memory, an error of reading, a signal
         raise _refused(f"e2fsck {how} ends with {status}")
     raise _unchecked(f"e2fsck {how} ends with {status}")
+
+
+@contextmanager
+def _lent(image: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the image's path for a process of NOBODY, which owns the image meanwhile, and how to start that process.
+
+    The image lies in folders that only root may enter, so the process gets it by a descriptor. It has no group, no
+    capability, and nothing else open. An agent that is not root has nothing to drop.
+    """
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    if os.geteuid() != 0:
+        yield str(image), options
+        return
+    with image.open("r+b") as file:
+        before = os.fstat(file.fileno())
+        os.fchown(file.fileno(), NOBODY, NOBODY)
+        try:
+            as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": (), "cwd": "/", "pass_fds": (file.fileno(),)}
+            yield f"/proc/self/fd/{file.fileno()}", options | as_nobody
+        finally:
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
 
 
 def _unchecked(why: str) -> Failed:

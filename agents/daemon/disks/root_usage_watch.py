@@ -38,13 +38,13 @@ class RootWatch:
     """Checks the roots of one host; `stop` ends an instance with this failure code and the given text."""
 
     def __init__(
-        self, measure: Callable[[], list[RootUsage]], room: Callable[[], int], stop: Callable[[RootUsage, str], None]
+        self, measure: Callable[[], list[RootUsage]], free_space: Callable[[], int], stop: Callable[[RootUsage, str], None]
     ) -> None:
         self._measure = measure
-        self._room = room
+        self._free_space = free_space
         self._stop = stop
         self._looks = 0
-        self._room_then = 0
+        self._free_space_then = 0
 
     def run(self, stopped: threading.Event) -> None:
         while not stopped.wait(CHECK_EVERY_S):
@@ -55,13 +55,13 @@ class RootWatch:
 
     def look(self) -> None:
         """Check once: measure when it is due, and stop instances that hold too much."""
-        room = self._room()
+        free_space = self._free_space()
         self._looks -= 1
-        if self._looks > 0 and self._room_then - room < STEP:
+        if self._looks > 0 and self._free_space_then - free_space < STEP:
             return
-        self._looks, self._room_then = CHECKS_PER_MEASUREMENT, room
+        self._looks, self._free_space_then = CHECKS_PER_MEASUREMENT, free_space
         for root in self._measure():
-            if root.size > root.limit and (room < RESERVE or root.run_seconds > GRACE_S):
+            if root.size > root.limit and (free_space < RESERVE or root.run_seconds > GRACE_S):
                 self._stop(root, _failure_detail(root))
 
 

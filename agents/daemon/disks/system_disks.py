@@ -125,7 +125,7 @@ class SystemDisks:
         state = os.statvfs(layer.folder)
         return os.path.ismount(layer.folder) and (state.f_bavail * state.f_frsize < MIB or not state.f_favail)
 
-    def drop(self, instance: str, root: int | None = None) -> None:
+    def delete(self, instance: str, root: int | None = None) -> None:
         """Delete the disk of one root, or of all roots of the instance."""
         with self._locks[instance]:
             pattern = f"{instance}.*" if root is None else f"{instance}.{root}.*"
@@ -149,7 +149,7 @@ class SystemDisks:
         image = self._image(layer.instance, layer.root) or self._make(layer)
         if image.name.split(".")[2] != layer.base:
             raise DiskCommandFailed("The root file system on this host stands on another image.")
-        if ext4.label_in(image) not in ("", ext4.label_of(_key(layer))):  # "": from before disks had labels
+        if ext4.read_label(image) not in ("", ext4.label_of(_key(layer))):  # "": from before disks had labels
             raise DiskMissing(GONE)
         _release(image)
         with self._staged(image) as place:
@@ -262,10 +262,10 @@ def _root_of(image: Path) -> int:
 
 def _used(folder: Path) -> int:
     """Return the bytes that the folder takes on the disk."""
-    told = subprocess.run(  # noqa: S603 (a fixed program and a path of the engine's)
+    listing = subprocess.run(  # noqa: S603 (a fixed program and a path of the engine's)
         ["du", "-s", "--block-size=1", str(folder)],  # noqa: S607
         capture_output=True,
         text=True,
         check=True,
     )
-    return int(told.stdout.split()[0])
+    return int(listing.stdout.split()[0])

@@ -77,7 +77,8 @@ class LoopVolumes:
         try:
             return Bind(str(self.volumes.mount(checked_id(mount.id))), target, read_only=False)
         except DiskMissing as error:
-            raise Failed("volume_missing", f"The volume {mount.name} is not on its host: {error}") from error
+            missing = f"The volume {mount.name} is not on its host: {error}"
+            raise Failed("volume_missing", missing, about=mount.id) from error
 
     def _publish(self, snapshot: str) -> Path:
         image, mount = self.snapshot_path(snapshot), self.public / snapshot

@@ -12,7 +12,9 @@ from agents.daemon.docker_engine.container_spec import (
     SPEC_LABEL,
     bridge_name,
     network_name,
+    ordered_limits,
 )
+from agents.daemon.docker_engine.container_watch import WatchedContainer
 from agents.daemon.docker_engine.reachability import ContainerRoute, PublishedPort
 from agents.daemon.engine.interface import Container, Status
 
@@ -48,16 +50,24 @@ def route_to(state: dict[str, Any]) -> ContainerRoute | None:
     if state["State"]["Status"] != "running" or not network.get("IPAddress"):
         return None
     published = (state["NetworkSettings"]["Ports"] or {}).items()
-    doors = [
+    published_ports = [
         PublishedPort(place["HostIp"], int(place["HostPort"]), int(inside.partition("/")[0]))
         for inside, places in published
         for place in places or ()
         if inside.endswith("/tcp")
     ]
-    return ContainerRoute(state["Id"], bridge_name(instance), network["IPAddress"], network["Gateway"], tuple(doors))
+    return ContainerRoute(
+        state["Id"], bridge_name(instance), network["IPAddress"], network["Gateway"], tuple(published_ports)
+    )
 
 
-def container_of(state: dict[str, Any], *, cut: str = "", mend_due: bool = False) -> Container:
+def watched_container(state: dict[str, Any]) -> WatchedContainer:
+    return WatchedContainer(state["Id"], state["State"]["Pid"], ordered_limits(state["Config"]["Labels"]))
+
+
+def container_of(
+    state: dict[str, Any], *, cut: str = "", mend_due: bool = False, paused: bool = False, reduced: str = ""
+) -> Container:
     labels, now = state["Config"]["Labels"], state["State"]
     status = _STATUS.get(now["Status"], "exited")
     number = state["Name"].rpartition("-")[2]
@@ -79,4 +89,6 @@ def container_of(state: dict[str, Any], *, cut: str = "", mend_due: bool = False
         detached=status == "running" and not is_attached(state, labels[INSTANCE_LABEL], []),
         cut=cut if status == "running" else "",
         mend_due=mend_due and status == "running",
+        paused=paused and status in ("running", "paused"),
+        reduced=reduced if status == "running" else "",
     )

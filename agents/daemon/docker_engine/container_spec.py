@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.daemon.docker_engine.cgroups import Limits
+from agents.daemon.docker_engine.launch_spec import LAUNCH_LABEL, launch_body, launch_label, launch_variables, shm_mb
 from agents.daemon.engine.interface import SSH_PORT, ContainerOrder, spec_of
 from agents.protocol.messages import DesiredInstance
 
@@ -24,6 +26,7 @@ SPEC_LABEL = "berth.spec"
 GPUS_LABEL = "berth.gpus"
 ROOT_LABEL = "berth.root"
 SYSTEM_DISK_LABEL = "berth.system_disk_gb"
+LIMITS_LABEL = "berth.limits"
 OFFICIAL_LABEL = "berth.official"
 SYNC_LABEL = "berth.sync"
 SYNC_HOST_LABEL = "berth.sync-host"
@@ -37,10 +40,12 @@ OWN_LABELS = (
     GPUS_LABEL,
     ROOT_LABEL,
     SYSTEM_DISK_LABEL,
+    LIMITS_LABEL,
     OFFICIAL_LABEL,
     SYNC_LABEL,
     SYNC_HOST_LABEL,
     TRANSFER_LABEL,
+    LAUNCH_LABEL,
 )
 ROOT_REPOSITORY = "berth-root"
 TRANSFER_REPOSITORY = "berth-parcel"
@@ -122,9 +127,16 @@ def disk_limit_gb(labels: Mapping[str, str]) -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def ordered_limits(labels: Mapping[str, str]) -> Limits:
+    """Return the limits that a container was created with; none are known of one that an older agent made."""
+    cpu_millis, ram_mb, pids = (labels.get(LIMITS_LABEL) or "0 0 0").split()
+    return Limits(int(cpu_millis), int(ram_mb), int(pids))
+
+
 def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]:
     desired = order.desired
     return {
+        **launch_body(desired),
         "Image": order.image,
         "Hostname": f"berth-{desired.id[-8:]}",
         "Env": container_env(desired),
@@ -137,8 +149,10 @@ def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, A
             GPUS_LABEL: ",".join(desired.gpu_uuids),
             ROOT_LABEL: str(desired.root),
             SYSTEM_DISK_LABEL: str(desired.system_disk_gb or ""),
+            LIMITS_LABEL: f"{desired.cpu_millis} {desired.ram_mb} {desired.pids_limit}",
+            LAUNCH_LABEL: launch_label(desired),
         },
-        "ExposedPorts": {f"{inside}/tcp": {} for inside, _ in published_ports(desired)},
+        "ExposedPorts": {port: {} for port, _ in published_ports(desired)},
         # A shell as an image's main program keeps running while it has a terminal.
         "Tty": not desired.has_ssh,
         "OpenStdin": not desired.has_ssh,
@@ -147,23 +161,38 @@ def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, A
     }
 
 
+# Set to nothing, whatever the image says: the first two make the toolkit's hooks, which run as root of the host, load code
+# of the image; the toolkit adds devices for the others.
+_EMPTY = ("LD_PRELOAD", "LD_AUDIT", "NVIDIA_GDS", "NVIDIA_MOFED", "NVIDIA_GDRCOPY", "NVIDIA_NVSWITCH")
+
+
 def container_env(desired: DesiredInstance) -> list[str]:
     """Return the environment variables that override what an image says about GPUs.
 
-    The renter's own variables are passed in a file, where no inspection shows them.
+    Secrets of the renter are passed in a file, where no inspection shows them, if the image reads that. The last of
+    two variables with one name counts.
     """
     env = [
+        *(f"{name}={text}" for name, text in launch_variables(desired).items()),
         f"NVIDIA_VISIBLE_DEVICES={','.join(desired.gpu_uuids) or 'void'}",
         "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-        "LD_PRELOAD=",
+        *(f"{name}=" for name in _EMPTY),
         f"BERTH_INSTANCE={desired.id}",
     ]
     return [*env, "BERTH_SIMULATED_GPUS=1"] if desired.simulated_gpus else env
 
 
-def published_ports(desired: DesiredInstance) -> list[tuple[int, int]]:
-    """Return the published ports: all, but not that of SSH where the agent itself serves it."""
-    return [pair for pair in desired.ports if desired.has_ssh or pair[0] != SSH_PORT]
+def published_ports(desired: DesiredInstance) -> list[tuple[str, int]]:
+    """Return the published ports as the engine names them (`8000/tcp`), with those of the host.
+
+    That of SSH is left out where the agent itself serves it.
+    """
+    return [
+        (f"{inside}/{protocol}", outside)
+        for inside, outside in desired.ports
+        if desired.has_ssh or inside != SSH_PORT
+        for protocol in (("tcp", "udp") if inside in desired.udp_ports else ("tcp",))
+    ]
 
 
 def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]:
@@ -173,8 +202,8 @@ def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]
         **_isolation(options),
         "NetworkMode": network_name(desired.id),
         "PortBindings": {
-            f"{inside}/tcp": [{"HostIp": place, "HostPort": str(outside)} for place in _listen_addresses(options.listen)]
-            for inside, outside in (published_ports(desired) if options.publish else [])
+            port: [{"HostIp": place, "HostPort": str(outside)} for place in _listen_addresses(options.listen)]
+            for port, outside in (published_ports(desired) if options.publish else [])
         },
         "PublishAllPorts": False,
         "Mounts": _mounts(order),
@@ -222,14 +251,21 @@ def _subnet(instance: str, pool: str, attempt: int) -> str:
     return f"{start}/{SUBNET_PREFIX}"
 
 
-def _resources(desired: DesiredInstance, options: EngineOptions) -> dict[str, Any]:
-    memory = desired.ram_mb * MIB
+def limits_body(limits: Limits) -> dict[str, int]:
+    """Return the limits as the engine takes them, also for a container that runs."""
+    memory = limits.ram_mb * MIB
     return {
-        "NanoCpus": desired.cpu_millis * MILLI_TO_NANO,
+        "NanoCpus": limits.cpu_millis * MILLI_TO_NANO,
         "Memory": memory,
         "MemorySwap": memory,
-        "PidsLimit": desired.pids_limit,
-        "ShmSize": min(desired.ram_mb // 2, SHM_CAP_MB) * MIB,
+        "PidsLimit": limits.pids,
+    }
+
+
+def _resources(desired: DesiredInstance, options: EngineOptions) -> dict[str, Any]:
+    return {
+        **limits_body(Limits(desired.cpu_millis, desired.ram_mb, desired.pids_limit)),
+        "ShmSize": shm_mb(desired, SHM_CAP_MB) * MIB,
         "OomKillDisable": False,
         "OomScoreAdj": 500,
         "Ulimits": [{"Name": "nofile", "Soft": options.open_files, "Hard": options.open_files}],

@@ -1,14 +1,17 @@
 """Access to running containers: connections inside their network, programs, and signals by script."""
 
 import json
+import signal
 import socket
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agents.daemon.docker_engine import network_namespace
+from agents.daemon.docker_engine import exec_processes, network_namespace
 from agents.daemon.engine.interface import Container, EngineRefused, EngineSilent
+from agents.protocol.launch_messages import Launch
 
 DEFAULT_ENGINE: Final = "unix:///var/run/docker.sock"
 TIMEOUT: Final = 10.0
@@ -17,9 +20,12 @@ SESSION_ENV: Final = "BERTH_TERMINAL"
 _SWITCHED: Final = (b" 101 ", b" 200 ")
 # A login shell in the renter's home. Text is UTF-8 unless the image says otherwise.
 SHELL: Final = (
+    "if [ -r /run/berth/env ]; then set -a; . /run/berth/env; set +a; fi; "
     'cd "${HOME:-/}" 2>/dev/null; export LANG="${LANG:-C.UTF-8}"; '
     "if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi"
 )
+_UNHEARD_S, _UNHEARD_PAUSE_S = 30.0, 0.02
+_MAKE_FOLDER: Final = ("/bin/sh", "-c", 'mkdir -p -- "$1"', "sh")
 # A process that the engine starts by exec has no parent inside the container. Only those shells get SIGHUP; they pass
 # it to their jobs, and what was meant to outlive them (nohup, tmux) does.
 HANG_UP: Final = f"""
@@ -62,6 +68,17 @@ true
 
 
 Answers = Callable[[], AbstractContextManager[None]]
+
+
+def run_unheard(client: Any, exec_id: str) -> None:
+    """Start a program without its output, which a renter's shell may write without an end, and wait for its end.
+
+    After half a minute it is not waited for.
+    """
+    until = time.monotonic() + _UNHEARD_S
+    client.exec_start(exec_id, detach=True)
+    while client.exec_inspect(exec_id)["Running"] and time.monotonic() < until:
+        time.sleep(_UNHEARD_PAUSE_S)
 
 
 class DockerExec:
@@ -109,6 +126,50 @@ class DockerExec:
         connection, first = self._start(str(made["Id"]), tty=False)
         return DockerCommand(self._client, self._answers, str(made["Id"]), connection, first)
 
+    def script(self, instance: str, words: Sequence[str], launch: Launch) -> "DockerCommand":
+        """Start a program as the instance's user, with its secrets; the container has its other variables."""
+        container = self._running(instance)
+        place: dict[str, Any] = {"workdir": launch.workdir} if launch.workdir else {}
+        with self._answers():
+            if place:  # the engine makes it for a container's own program alone, and refuses a missing one here
+                making = self._client.exec_create(container.id, [*_MAKE_FOLDER, launch.workdir], user="0")
+                run_unheard(self._client, making["Id"])
+            made = self._client.exec_create(
+                container.id, list(words), user=launch.user, environment=dict(launch.secrets), **place
+            )
+        connection, first = self._start(str(made["Id"]), tty=False)
+        return DockerCommand(self._client, self._answers, str(made["Id"]), connection, first)
+
+    def program(
+        self, instance: str, words: Sequence[str], env: Mapping[str, str], *, user: str, workdir: str
+    ) -> "DockerCommand":
+        """Start a program as this user, in this folder or the image's own; it and what it starts carry `env`'s mark."""
+        container = self._running(instance)
+        place: dict[str, Any] = {"workdir": workdir} if workdir else {}
+        with self._answers():
+            made = self._client.exec_create(
+                container.id, list(words), stdin=True, tty=False, user=user or "0", environment=dict(env), **place
+            )
+        connection, first = self._start(str(made["Id"]), tty=False)
+        return DockerCommand(self._client, self._answers, str(made["Id"]), connection, first)
+
+    def signal_program(self, instance: str, mark: str, leader: int, number: int) -> bool:
+        """Signal a program and what it has started; return whether there was anything to signal."""
+        for container in self._containers(instance):
+            if container.status != "running":
+                continue
+            if exec_processes.sees_container(container.id, container.pid):
+                return exec_processes.signal_marked(container.id, mark, leader, number) > 0
+            name = signal.Signals(number).name.removeprefix("SIG") if number else "0"
+            words = [name, f"{exec_processes.MARK_VARIABLE}={mark}"]
+            with self._answers():
+                made = self._client.exec_create(
+                    container.id, ["/bin/sh", "-c", exec_processes.SIGNAL_SCRIPT, "sh", *words], user="0"
+                )
+                run_unheard(self._client, made["Id"])
+                return bool(self._client.exec_inspect(made["Id"])["ExitCode"] == 0)
+        return False
+
     def hang_up(self, instance: str, keep: Sequence[str]) -> None:
         """Send SIGHUP to all terminals but these sessions; best effort.
 
@@ -120,7 +181,7 @@ class DockerExec:
                     command = self._client.exec_create(
                         container.id, ["/bin/sh", "-c", HANG_UP], user="0", environment={"KEEP": " ".join(keep)}
                     )
-                    self._client.exec_start(command["Id"])
+                    run_unheard(self._client, command["Id"])
 
     def close(self) -> None:
         self._client.close()
@@ -194,6 +255,11 @@ class DockerCommand:
         with self._answers():
             code = self._client.exec_inspect(self._command)["ExitCode"]
         return None if code is None else int(code)
+
+    def pid(self) -> int:
+        """Return the id of its first process on this machine; 0 if the engine does not tell it."""
+        with self._answers():
+            return int(self._client.exec_inspect(self._command).get("Pid") or 0)
 
 
 class DockerTerminal(DockerCommand):

@@ -12,10 +12,10 @@ _NANO: Final = 1_000_000_000
 _HARMLESS: Final = frozenset({"17", "18", "19", "20", "21", "22", "23", "28"})  # signals that end no program
 
 
-def who_ended(told: Sequence[dict[str, Any]], container: str, *, ordered: bool) -> EndedBy:
+def who_ended(events: Sequence[dict[str, Any]], container: str, *, ordered: bool) -> EndedBy:
     """Return who ended a container.
 
-    `told` are all events that the engine keeps, oldest first; `ordered` says that this agent itself stopped the
+    `events` are all events that the engine keeps, oldest first; `ordered` says that this agent itself stopped the
     container.
 
     The engine records signals that it sent, whoever asked for them. It does not record signals from inside the
@@ -23,10 +23,10 @@ def who_ended(told: Sequence[dict[str, Any]], container: str, *, ordered: bool) 
     engine was asked for a signal, and the engine itself if the container ended while no engine was there to record
     it.
     """
-    own = [event for event in told if event.get("Actor", {}).get("ID") == container]
+    own = [event for event in events if event.get("Actor", {}).get("ID") == container]
     ended_at = _last(own, "die")
     if ended_at is None:
-        return "itself" if ordered or len(told) >= REMEMBERED else "engine"
+        return "itself" if ordered or len(events) >= REMEMBERED else "engine"
     # Signals of an earlier run, such as those of the restart that began this run, ended that earlier run.
     since = max(_last(own, "start") or 0, ended_at - int(WITHIN.total_seconds() * _NANO))
     signalled = any(since <= event["timeNano"] <= ended_at and _is_fatal(event) for event in own)

@@ -58,7 +58,7 @@ class Firewall:
     def __init__(self, resolv_conf: Path = Path("/etc/resolv.conf")) -> None:
         self._iptables = shutil.which("iptables")
         self.resolv_conf = resolv_conf
-        self.gates = SshAllowList(self._call, self._restore)
+        self.ssh_allow_list = SshAllowList(self._call, self._restore)
 
     def assert_rules(self) -> bool:
         """Install the rules and return whether they are in place; only four reads if they already are."""
@@ -69,7 +69,7 @@ class Firewall:
         wanted = [rules(resolvers), rules(resolvers, rate=False)]
         if self._chain(FORWARD_CHAIN) + self._chain(INPUT_CHAIN) not in wanted and not any(map(self._load, wanted)):
             return False
-        return all(self._ensure_jump(chain, rule) for chain, rule in jumps()) and self.gates.assert_all()
+        return all(self._ensure_jump(chain, rule) for chain, rule in jumps()) and self.ssh_allow_list.assert_all()
 
     def rules_now(self) -> Rules:
         """Return all packet rules of this machine, and what else decides where connections go."""

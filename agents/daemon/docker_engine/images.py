@@ -39,7 +39,7 @@ class DockerImages:
         with convert_engine_errors(), closing(self._client(CHANGE_TIMEOUT)) as client:
             storage_driver.pull(client, pull, cancelled)
 
-    def image_room(self) -> int:
+    def free_image_bytes(self) -> int:
         return storage_driver.room_at(self._images_folder())
 
     def image_disk_bytes(self) -> int:
@@ -80,7 +80,7 @@ class DockerImages:
         held = written + sum(int(item["Size"]) for item in layers if item["Comment"] == ROOT_MESSAGE)
         if limit and held > limit * GIB:
             raise Failed("system_disk_full", TOO_MUCH.format(size=held / GIB, limit=limit))
-        if self.image_room() < written + HEADROOM:
+        if self.free_image_bytes() < written + HEADROOM:
             raise Failed("disk_full", "The host has no room for a copy of what was installed.")
 
     def tag_image(self, reference: str, name: str) -> None:
@@ -103,7 +103,7 @@ class DockerImages:
                 raise
         return True
 
-    def drop_image(self, reference: str) -> None:
+    def delete_image(self, reference: str) -> None:
         try:
             with convert_engine_errors():
                 self._changer.remove_image(reference, force=True)

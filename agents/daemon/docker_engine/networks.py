@@ -83,7 +83,7 @@ class DockerNetworks(DockerImages):
         """
         self.paths.record_attempt(container)
         state = self._inspect(container)
-        way = route_to(state) if state is not None else None
+        route = route_to(state) if state is not None else None
         with suppress(EngineRefused), convert_engine_errors():
             self._changer.disconnect_container_from_network(container, network_name(instance), force=True)
         for network in self._networks(instance):
@@ -93,7 +93,7 @@ class DockerNetworks(DockerImages):
         try:
             with convert_engine_errors():
                 self._changer.connect_container_to_network(
-                    container, network_name(instance), ipv4_address=way.address if way else None
+                    container, network_name(instance), ipv4_address=route.address if route else None
                 )
         except EngineRefused:
             with convert_engine_errors():
@@ -116,15 +116,15 @@ class DockerNetworks(DockerImages):
         """Return the running containers that cannot be reached from outside, with the reasons."""
         if not shares_network_with(self._place):
             return {}
-        ways = list(filter(None, map(route_to, self._states([f"{HOST_LABEL}={self._options.host_id}"]))))
-        if not ways:
+        routes = list(filter(None, map(route_to, self._states([f"{HOST_LABEL}={self._options.host_id}"]))))
+        if not routes:
             return {}
         rules = self._firewall.rules_now()
-        found = {way.container: route_fault(way, rules, self._is_closed) for way in ways}
+        found = {route.container: route_fault(route, rules, self._is_closed) for route in routes}
         return {container: why for container, why in found.items() if why}
 
-    def _is_closed(self, way: ContainerRoute, door: PublishedPort) -> bool:
-        return not self._firewall.gates.is_restricted(door.host_port) and is_closed(way, door)
+    def _is_closed(self, route: ContainerRoute, published: PublishedPort) -> bool:
+        return not self._firewall.ssh_allow_list.is_restricted(published.host_port) and is_closed(route, published)
 
     def _networks(self, instance: str) -> list[str]:
         with convert_engine_errors():

@@ -56,7 +56,7 @@ class ContainerRoute:
     bridge: str
     address: str
     gateway: str
-    doors: tuple[PublishedPort, ...]
+    published_ports: tuple[PublishedPort, ...]
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,19 @@ class Rules:
 
 
 def route_fault(
-    way: ContainerRoute, rules: Rules, closed: Callable[[ContainerRoute, PublishedPort], bool], net: Path = NET
+    route: ContainerRoute, rules: Rules, closed: Callable[[ContainerRoute, PublishedPort], bool], net: Path = NET
 ) -> str:
     """Return what blocks connections, as a sentence for the renter; "" if nothing does.
 
     `closed` is called for a published port that neither a rule nor a program forwards.
     """
-    return _link_fault(way, net) or next(filter(None, (_port_fault(way, door, rules, closed) for door in way.doors)), "")
+    return _link_fault(route, net) or next(
+        filter(None, (_port_fault(route, published, rules, closed) for published in route.published_ports)), ""
+    )
 
 
-def _link_fault(way: ContainerRoute, net: Path) -> str:
-    bridge = net / way.bridge
+def _link_fault(route: ContainerRoute, net: Path) -> str:
+    bridge = net / route.bridge
     try:
         if not int((bridge / "flags").read_text(), 16) & _UP:
             return BRIDGE_DOWN
@@ -95,7 +97,7 @@ def _link_fault(way: ContainerRoute, net: Path) -> str:
         return BRIDGE_GONE
     if not any(_has_carrier(net / name) for name in plugged):
         return UNPLUGGED
-    return "" if _source_towards(way.address) == way.gateway else NO_ROUTE
+    return "" if _source_towards(route.address) == route.gateway else NO_ROUTE
 
 
 def _has_carrier(interface: Path) -> bool:
@@ -116,48 +118,49 @@ def _source_towards(address: str) -> str:
 
 
 def _port_fault(
-    way: ContainerRoute, door: PublishedPort, rules: Rules, closed: Callable[[ContainerRoute, PublishedPort], bool]
+    route: ContainerRoute, published: PublishedPort, rules: Rules, closed: Callable[[ContainerRoute, PublishedPort], bool]
 ) -> str:
     """Return what blocks connections to one published port; "" if nothing does.
 
     Translated packets are forwarded, past any program. Those that are not translated, such as all of loopback and
     IPv6, go to the engine's own proxy.
     """
-    target = f"--to-destination {way.address}:{door.port}"
-    translated = any(line.endswith(target) and f"--dport {door.host_port} " in line for line in rules.nat)
-    if translated and ":" not in door.host_ip and not door.host_ip.startswith("127."):
-        if not _is_forwarded(way, door, rules):
+    target = f"--to-destination {route.address}:{published.port}"
+    parts = (" -p tcp ", f"--dport {published.host_port} ")  # UDP at the same port has rules of its own
+    translated = any(line.endswith(target) and all(part in line for part in parts) for line in rules.nat)
+    if translated and ":" not in published.host_ip and not published.host_ip.startswith("127."):
+        if not _is_forwarded(route, published, rules):
             return NOT_FORWARDED
-        packet = Packet(rules.outside, way.bridge, way.address, door.port, door.host_port)
+        packet = Packet(rules.outside, route.bridge, route.address, published.port, published.host_port)
         return DROPPED if is_dropped(rules.filter, packet) else ""
-    if door.host_port in rules.stopped:  # the kernel still takes connections for it
+    if published.host_port in rules.stopped:  # the kernel still takes connections for it
         return PROXY_STOPPED
-    if door.host_port in rules.listening or not closed(way, door):
+    if published.host_port in rules.listening or not closed(route, published):
         return ""
     return NOT_PUBLISHED
 
 
-def _is_forwarded(way: ContainerRoute, door: PublishedPort, rules: Rules) -> bool:
+def _is_forwarded(route: ContainerRoute, published: PublishedPort, rules: Rules) -> bool:
     if not rules.forwarding:
         return False
     if "-P FORWARD ACCEPT" in rules.filter or "-A FORWARD -j ACCEPT" in rules.filter:
         return True
-    led = (f"-A FORWARD -o {way.bridge} -j DOCKER", "-A FORWARD -j DOCKER-FORWARD")
-    accepted = (f" -d {way.address}/32 ", f" --dport {door.port} ", " -j ACCEPT")
+    led = (f"-A FORWARD -o {route.bridge} -j DOCKER", "-A FORWARD -j DOCKER-FORWARD")
+    accepted = (" -p tcp ", f" -d {route.address}/32 ", f" --dport {published.port} ", " -j ACCEPT")
     return any(line in led for line in rules.filter) and any(
         all(part in f"{line} " for part in accepted) for line in rules.filter
     )
 
 
-def is_closed(way: ContainerRoute, door: PublishedPort) -> bool:
+def is_closed(route: ContainerRoute, published: PublishedPort) -> bool:
     """Return whether the published port refuses while the container's own port accepts.
 
     Both are tried several times, in an order that nobody inside can foresee. If nothing inside listens, nothing can
     be concluded.
     """
-    outside = {"": "127.0.0.1", ANYWHERE: "127.0.0.1", ANYWHERE_V6: "::1"}.get(door.host_ip, door.host_ip)
+    outside = {"": "127.0.0.1", ANYWHERE: "127.0.0.1", ANYWHERE_V6: "::1"}.get(published.host_ip, published.host_ip)
     for _ in range(PAIRS):
-        ends = [(outside, door.host_port), (way.address, door.port)]
+        ends = [(outside, published.host_port), (route.address, published.port)]
         answers = {end: _connects(end) for end in random.sample(ends, 2)}
         if answers[ends[0]] or not answers[ends[1]]:
             return False

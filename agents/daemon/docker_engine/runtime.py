@@ -1,16 +1,18 @@
 """Docker Engine as the agent's runtime; each call is one query or one change."""
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Literal
 
 import docker
 
 from agents.daemon.docker_engine import cgroups, probes
-from agents.daemon.docker_engine.container_inspection import container_of
+from agents.daemon.docker_engine.container_inspection import container_of, watched_container
 from agents.daemon.docker_engine.container_spec import (
     GPUS_LABEL,
     HOST_LABEL,
@@ -22,15 +24,27 @@ from agents.daemon.docker_engine.container_spec import (
     container_body,
     container_name,
     is_made_here,
+    limits_body,
     root_repository,
 )
+from agents.daemon.docker_engine.container_watch import ContainerWatch, WatchedContainer
 from agents.daemon.docker_engine.errors import READ_TIMEOUT, convert_engine_errors, engine_address
-from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, WARN_SCRIPT, DockerExec
+from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, WARN_SCRIPT, DockerExec, run_unheard
 from agents.daemon.docker_engine.exit_events import who_ended
 from agents.daemon.docker_engine.firewall import Firewall
 from agents.daemon.docker_engine.images import CHANGE_TIMEOUT
+from agents.daemon.docker_engine.launch_spec import bare_config
 from agents.daemon.docker_engine.networks import DockerNetworks
-from agents.daemon.engine.interface import SSH_PORT, Container, ContainerOrder, EngineRefused, EngineSilent, RootLimit, Usage
+from agents.daemon.engine.interface import (
+    SSH_PORT,
+    Container,
+    ContainerOrder,
+    EngineRefused,
+    EngineSilent,
+    ImageFacts,
+    RootLimit,
+    Usage,
+)
 from agents.daemon.lib.journal import EndedBy
 from agents.protocol.messages import DesiredInstance
 
@@ -47,6 +61,7 @@ class DockerRuntime(DockerNetworks):
 
     def __init__(self, options: EngineOptions, firewall: Firewall | None = None) -> None:
         super().__init__(options, firewall or Firewall(), engine_address().get("base_url", DEFAULT_ENGINE))
+        self.condition = ContainerWatch(self._restore_limits)
         self._ordered: set[str] = set()  # containers that this agent has stopped since it last started them
         self._events: Any = None
         with convert_engine_errors():
@@ -63,12 +78,10 @@ class DockerRuntime(DockerNetworks):
         labels = [f"{HOST_LABEL}={self._options.host_id}"]
         if instance is not None:
             labels.append(f"{INSTANCE_LABEL}={instance}")
-        return [
-            container_of(
-                state, cut=self.paths.unreachable_reason(state["Id"]), mend_due=self.paths.is_repair_due(state["Id"])
-            )
-            for state in self._states(labels)
-        ]
+        states = list(self._states(labels))
+        if instance is None:
+            self.condition.follow(watched_container(state) for state in states if state["State"]["Pid"])
+        return [self._container_of(state) for state in states]
 
     def running_gpus(self) -> dict[str, str]:
         with convert_engine_errors():
@@ -92,13 +105,14 @@ class DockerRuntime(DockerNetworks):
 
     def save_root(self, container: str, instance: str, generation: int) -> str:
         with convert_engine_errors():
-            self._changer.commit(container, repository=root_repository(instance), tag=str(generation))
+            conf = bare_config(self._changer, container)
+            self._changer.commit(container, repository=root_repository(instance), tag=str(generation), conf=conf)
         return f"{root_repository(instance)}:{generation}"
 
     def remove_roots(self, instance: str, before: int) -> None:
         for tag in self._root_tags(instance):
             if tag < before:
-                self.drop_image(f"{root_repository(instance)}:{tag}")
+                self.delete_image(f"{root_repository(instance)}:{tag}")
 
     def create(self, order: ContainerOrder) -> str:
         name = container_name(order.desired.id, order.desired.generation)
@@ -128,7 +142,7 @@ class DockerRuntime(DockerNetworks):
         try:
             with convert_engine_errors():
                 command = self._changer.exec_create(container, ["/bin/sh", "-c", WARN_SCRIPT], user="0")
-                self._changer.exec_start(command["Id"])
+                run_unheard(self._changer, command["Id"])
         except EngineRefused as error:
             logger.warning("the programs in %s were not signalled: %s", container[:12], error)
 
@@ -151,15 +165,15 @@ class DockerRuntime(DockerNetworks):
         self._ordered.discard(container)
 
     def clear(self, instance: str) -> None:
-        self._firewall.gates.drop(bridge_name(instance))
+        self._firewall.ssh_allow_list.remove(bridge_name(instance))
         for network in self._networks(instance):
             with convert_engine_errors():
                 self._changer.remove_network(network)
         # newest first, since each saved root is based on the one before it
         for image in sorted(self._root_tags(instance), reverse=True):
-            self.drop_image(f"{root_repository(instance)}:{image}")
+            self.delete_image(f"{root_repository(instance)}:{image}")
         for identity in self._roots(instance):
-            self.drop_image(identity)
+            self.delete_image(identity)
 
     def leftovers(self, instance: str) -> list[str]:
         return [
@@ -189,7 +203,7 @@ class DockerRuntime(DockerNetworks):
         return frozenset(promised) if inside is None else frozenset(promised) & probes.gpus_in_env(inside)
 
     def ssh_answers(self, host_port: int, container: str) -> bool:
-        if not self._options.publish or self._firewall.gates.is_restricted(host_port):
+        if not self._options.publish or self._firewall.ssh_allow_list.is_restricted(host_port):
             state = self._inspect(container)
             return state is not None and probes.ssh_banner_inside(state["State"]["Pid"], state["Id"])
         listen = self._options.listen
@@ -202,8 +216,8 @@ class DockerRuntime(DockerNetworks):
     def who_ended(self, container: Container) -> EndedBy:
         """Return who ended a container that is seen as ended: the engine records an end before it shows it."""
         with convert_engine_errors():
-            told = list(self._reader.events(since="1", until=f"{time.time():.9f}", decode=True))
-        return who_ended(told, container.id, ordered=container.id in self._ordered)
+            events = list(self._reader.events(since="1", until=f"{time.time():.9f}", decode=True))
+        return who_ended(events, container.id, ordered=container.id in self._ordered)
 
     def secure(self) -> None:
         if not self._firewall.assert_rules():
@@ -211,16 +225,17 @@ class DockerRuntime(DockerNetworks):
 
     def keeps_ssh_list(self) -> bool:
         """Return whether SSH allow lists hold: the rules are for IPv4, so not if ports are on IPv6 too."""
-        return ":" not in self._options.listen and self._firewall.gates.is_supported()
+        return ":" not in self._options.listen and self._firewall.ssh_allow_list.is_supported()
 
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
         for item in wanted:
             networks, port = item.allow_from if item.run != "gone" else (), dict(item.ports).get(SSH_PORT, 0)
-            if not self._firewall.gates.allow(bridge_name(item.id), networks, port):
+            if not self._firewall.ssh_allow_list.allow(bridge_name(item.id), networks, port):
                 logger.warning("SSH of %s cannot be kept from other addresses: iptables is missing or refuses", item.id)
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
-        threading.Thread(target=self.paths.run, args=(changed, stopped), name="paths", daemon=True).start()
+        for name, part in (("paths", self.paths.run), ("condition", self.condition.run)):
+            threading.Thread(target=part, args=(changed, stopped), name=name, daemon=True).start()
         while not stopped.is_set():
             try:
                 with convert_engine_errors(), closing(self._client(None)) as client:
@@ -231,7 +246,7 @@ class DockerRuntime(DockerNetworks):
             changed()  # something may have happened while the stream was broken
             stopped.wait(WATCH_RETRY)
 
-    def doorway(self) -> DockerExec:
+    def exec_interface(self) -> DockerExec:
         """Return the exec interface to its containers, with its own connection to the engine."""
         place = engine_address().get("base_url", DEFAULT_ENGINE)
         return DockerExec(self._client(CHANGE_TIMEOUT), self.containers, convert_engine_errors, place)
@@ -245,11 +260,41 @@ class DockerRuntime(DockerNetworks):
 
     def _watch_events(self, client: Any, changed: Callable[[], None]) -> None:
         label = f"{HOST_LABEL}={self._options.host_id}"
-        filters = {"type": "container", "label": label, "event": ["die", "start", "destroy"]}
+        filters = {"type": "container", "label": label, "event": ["die", "start", "destroy", "pause", "unpause"]}
         self._events = client.events(filters=filters, decode=True)
         changed()  # containers that ended before this stream began are not in it
         for _ in self._events:
             changed()
+
+    def reported(self, containers: Iterable[str]) -> None:
+        self.condition.reported(containers)
+
+    def save_image(self, container: str, reference: str) -> ImageFacts:
+        with self.condition.saving(container):
+            return super().save_image(container, reference)
+
+    def _container_of(self, state: dict[str, Any]) -> Container:
+        """Return a container with what the watches know of it."""
+        key = state["Id"]
+        paused, reduced = self.condition.found(key)
+        found = container_of(
+            state,
+            cut=self.paths.unreachable_reason(key),
+            mend_due=self.paths.is_repair_due(key),
+            paused=paused or state["State"]["Status"] == "paused",
+            reduced=reduced,
+        )
+        return replace(found, paused=False, saving=True) if self.condition.is_saving(key) else found
+
+    def _restore_limits(self, container: WatchedContainer) -> None:
+        """Give a running container the limits that it was created with."""
+        wanted: dict[str, Any] = limits_body(container.ordered)
+        state = self._inspect(container.id)
+        if state is not None and state["HostConfig"]["CpusetCpus"]:
+            wanted["CpusetCpus"] = f"0-{(os.cpu_count() or 1) - 1}"
+        with convert_engine_errors():
+            client = self._changer
+            client._raise_for_status(client._post_json(client._url("/containers/{0}/update", container.id), data=wanted))
 
     @property
     def options(self) -> EngineOptions:

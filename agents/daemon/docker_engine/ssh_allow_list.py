@@ -72,7 +72,7 @@ class SshAllowList:
         if self._wanted.get(bridge) == wanted:
             return True
         if not wanted.networks:
-            self.drop(bridge)  # an earlier agent may have set one
+            self.remove(bridge)  # an earlier agent may have set one
             self._wanted[bridge] = wanted
             return True
         self._wanted[bridge] = wanted
@@ -86,7 +86,7 @@ class SshAllowList:
         """Return whether this host's firewall supports allow lists at all."""
         return all([self._call("-S", place).returncode == 0 for place in (ENGINE_CHAIN, "INPUT", "OUTPUT")])
 
-    def drop(self, bridge: str) -> None:
+    def remove(self, bridge: str) -> None:
         """Remove the allow list; does nothing if there is none."""
         self._wanted.pop(bridge, None)
         chain = chain_name(bridge)

@@ -11,6 +11,7 @@ import docker
 from docker import auth
 
 from agents.daemon.docker_engine.container_spec import OWN_LABELS, is_own_name
+from agents.daemon.docker_engine.launch_spec import bare_config
 from agents.daemon.engine.interface import EngineRefused, ImageFacts, ImageRequest
 from agents.daemon.engine.pull_watch import Line, supervise_pull
 
@@ -43,7 +44,8 @@ def push(client: Any, wanted: ImageRequest, cancelled: threading.Event) -> str:
 def save(client: Any, container: str, reference: str) -> None:
     repository, tag = split_reference(reference)
     own = " ".join(f'{name}=""' for name in OWN_LABELS)  # else it would count as a leftover of the instance
-    client.commit(container, repository=repository, tag=tag, changes=[f"LABEL {own}"])
+    conf = bare_config(client, container)
+    client.commit(container, repository=repository, tag=tag, changes=[f"LABEL {own}"], conf=conf)
 
 
 def facts_of(found: Mapping[str, Any], engine_architecture: str) -> ImageFacts:

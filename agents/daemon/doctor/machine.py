@@ -23,7 +23,7 @@ from agents.daemon.doctor.findings import Finding, finding, ok
 from agents.daemon.doctor.gpu import gpu_findings
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.lib.config import AgentConfig
-from agents.daemon.lib.state_folder import FolderCopied, check_location
+from agents.daemon.lib.state_folder import FolderCopied, read_location
 from agents.daemon.self_test.checks import LEAST_ENGINE, LEAST_KERNEL, version_of
 
 GB: Final = 1000**3
@@ -114,7 +114,7 @@ def _engine_details(found: EngineFacts) -> Iterator[Finding]:
     )
     userns = "the engine maps users of containers to others of the host" if found.userns else "users are not mapped"
     yield finding("userns", "warning" if found.userns else "ok", userns, "Berth is not tested with userns-remap: remove it")
-    chain = Firewall().gates.is_supported()
+    chain = Firewall().ssh_allow_list.is_supported()
     yield finding(
         *("firewall", "ok" if chain else "problem"),
         "the engine's chain is there" if chain else "no chain DOCKER-USER: instances would reach this network",
@@ -164,7 +164,7 @@ def _ports(ports: tuple[int, int], *, behind_nat: bool) -> Iterator[Finding]:
     taken = [port for port in range(first, last + 1) if not _is_free(port)]
     shown = ", ".join(map(str, taken[:5])) + (" …" if len(taken) > 5 else "")  # noqa: PLR2004
     found = f"{first}-{last}: {f'{shown} in use' if taken else 'all free'}"
-    remedy = f"sudo ss -ltnp '( sport >= :{first} and sport <= :{last} )' shows who has them; a rented instance may"
+    remedy = f"sudo ss -lntup '( sport >= :{first} and sport <= :{last} )' shows who has them; a rented instance may"
     yield finding("ports", "warning" if taken else "ok", found, remedy)
     span = Path("/proc/sys/net/ipv4/ip_local_port_range")
     low, high = map(int, span.read_text().split()) if span.exists() else (32768, 60999)
@@ -177,18 +177,21 @@ def _ports(ports: tuple[int, int], *, behind_nat: bool) -> Iterator[Finding]:
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("0.0.0.0", port))  # noqa: S104 (nothing listens: it is closed at once)
-        except OSError:
-            return False
+    """Return whether neither a TCP nor a UDP program has the port."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(type=kind) as probe:
+            if kind == socket.SOCK_STREAM:  # connections that have ended keep no program from it
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("0.0.0.0", port))  # noqa: S104 (nothing listens: it is closed at once)
+            except OSError:
+                return False
     return True
 
 
 def _folder(state: Path) -> Finding:
     try:
-        check_location(state)
+        read_location(state)
     except FolderCopied as error:
         said, _, remedy = str(error).partition("To run")
         return Finding("folder", "problem", said.strip(), f"To run{remedy}")
@@ -199,7 +202,7 @@ def _market(url: str) -> Iterator[Finding]:
     begun = time.time()
     try:
         with closing(Client(SILENCE_S)) as client:
-            answer = client.ask("GET", f"{url.rstrip('/')}/healthz")
+            answer = client.request("GET", f"{url.rstrip('/')}/healthz")
     except HTTPError as error:
         remedy = f"curl -v {url}/healthz shows why; a proxy goes into HTTPS_PROXY"
         yield Finding("market", "problem", f"{url} does not answer: {str(error)[:160]}", remedy)

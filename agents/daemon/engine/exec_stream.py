@@ -31,7 +31,9 @@ class Program:
         self._kind, self._left = OUT, 0
 
     @classmethod
-    async def start(cls, doorway: ExecInterface, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Program":
+    async def start(
+        cls, exec_interface: ExecInterface, instance: str, words: Sequence[str], env: Mapping[str, str]
+    ) -> "Program":
         """Start the program; one that is not in the image ends with 126 or 127 instead of an error here.
 
         Raises:
@@ -39,7 +41,7 @@ class Program:
             EngineSilent: The engine does not answer.
             OSError: The connection failed.
         """
-        command = await open_in_thread(doorway.command, instance, words, env)
+        command = await open_in_thread(exec_interface.command, instance, words, env)
         command.connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=command.connection, limit=PIECE)
         return cls(command, reader, writer)
@@ -67,7 +69,7 @@ class Program:
             return piece
         return await self._reader.read(most)
 
-    async def give(self, piece: bytes) -> bool:
+    async def write(self, piece: bytes) -> bool:
         """Write to its input with backpressure; return False once it accepts no more."""
         try:
             self._writer.write(piece)

@@ -67,7 +67,7 @@ class ImageCache:
 
     def make_room(self, needed_bytes: int) -> None:
         """Remove unused images until `needed_bytes` are free, or no more can be removed."""
-        self._evict_until(lambda: self._runtime.image_room() >= needed_bytes)
+        self._evict_until(lambda: self._runtime.free_image_bytes() >= needed_bytes)
 
     def trim(self) -> None:
         """Remove unused images from a disk that is too full."""
@@ -76,7 +76,7 @@ class ImageCache:
 
     def filled_percent(self, more_bytes: int = 0) -> float:
         """Return how full the disk is in percent, or would be with `more_bytes`."""
-        size, free = self._runtime.image_disk_bytes(), self._runtime.image_room()
+        size, free = self._runtime.image_disk_bytes(), self._runtime.free_image_bytes()
         return 100 * (size - free + more_bytes) / size
 
     def _evict_until(self, enough: Callable[[], bool]) -> None:

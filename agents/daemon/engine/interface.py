@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 from agents.daemon.lib.journal import EndedBy
+from agents.protocol.launch_messages import Launch
 from agents.protocol.messages import DesiredInstance, LayerProgress
-from agents.protocol.sentences import Said
+from agents.protocol.progress_messages import Said
 
 Status = Literal["created", "running", "paused", "exited"]
 RootLimit = Literal["disk", "none"]
@@ -38,6 +39,9 @@ class Container:
     detached: bool = False  # it runs without its network, which somebody on the host removed
     cut: str = ""  # why the host keeps it from being reached from outside; "" if it does not
     mend_due: bool = False  # its network should be made again now for that reason
+    paused: bool = False  # somebody on the host has paused it, or had since the last look
+    saving: bool = False  # the agent itself has its root copied, for which the engine pauses it
+    reduced: str = ""  # which of its limits are, or were since the last look, below those ordered
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,17 @@ def spec_of(desired: DesiredInstance) -> str:
         parts.append("bridge")
     if desired.mounts:  # without any, the hash equals that of older agents
         parts.append(sorted((item.kind, item.id, item.name) for item in desired.mounts))
+    if desired.udp_ports:
+        parts.append(["udp", *sorted(desired.udp_ports)])
+    if desired.launch is not None:
+        parts.append(_launch_parts(desired.launch, desired.has_ssh))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _launch_parts(launch: Launch, has_ssh: bool) -> list[object]:
+    """Return what a change of needs another container: secrets in a file, the start script and checks do not."""
+    words = [launch.entrypoint, launch.command, launch.workdir, launch.user, launch.shm_mb]
+    return ["launch", sorted(launch.env.items()), "" if has_ssh else launch.secrets_digest, *words]
 
 
 class EngineSilent(Exception):
@@ -164,6 +178,9 @@ class Runtime(Protocol):
     def containers(self, instance: str | None = None) -> list[Container]:
         """Return this host's own containers, running or not."""
 
+    def reported(self, containers: Iterable[str]) -> None:
+        """Forget what `paused` and `reduced` of these containers say of the past: it was reported."""
+
     def running_gpus(self) -> dict[str, str]:
         """Return GPU UUID → instance for all running containers of any agent on this machine."""
 
@@ -178,7 +195,7 @@ class Runtime(Protocol):
             InsufficientDiskSpace: It would fill the disk.
         """
 
-    def image_room(self) -> int:
+    def free_image_bytes(self) -> int:
         """Return the free bytes where the engine keeps images and containers."""
 
     def image_disk_bytes(self) -> int:
@@ -200,7 +217,7 @@ class Runtime(Protocol):
     def push_image(self, push: ImageRequest, cancelled: threading.Event) -> str:
         """Push the image to the registry in its name and return its digest there; raises like `pull_image`."""
 
-    def drop_image(self, reference: str) -> None:
+    def delete_image(self, reference: str) -> None:
         """Remove the name from the image, and the image if nothing else uses it; it may be missing."""
 
     def evict_image(self, reference: str) -> bool:

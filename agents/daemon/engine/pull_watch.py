@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.daemon.engine.interface import ROOM_KEPT, EngineRefused, ImageRequest, InsufficientDiskSpace, PullStalled
 from agents.protocol.messages import LayerProgress
-from agents.protocol.sentences import LOADING_IMAGE, Said, say
+from agents.protocol.progress_messages import LOADING_IMAGE, Said, say
 
 POLL_SECONDS = 0.5
 REPORT_SECONDS = 1.0
@@ -27,7 +27,7 @@ class Layers:
     def __init__(self) -> None:
         self._layers: dict[str, LayerProgress] = {}
 
-    def note(self, line: Line) -> bool:
+    def apply(self, line: Line) -> bool:
         """Apply one line and return whether it is progress: an engine that retries reports much without any."""
         layer, status = str(line.get("id", ""))[:12], line.get("status", "")
         step = _STEPS.get(status)
@@ -40,11 +40,11 @@ class Layers:
         return _rank(now) > _rank(before)
 
     @property
-    def told(self) -> tuple[LayerProgress, ...]:
+    def layers(self) -> tuple[LayerProgress, ...]:
         return tuple(self._layers.values())[:LAYERS_REPORTED]
 
     @property
-    def said(self) -> Said:
+    def message(self) -> Said:
         known = list(self._layers.values())
         have, whole = sum(item.done_bytes for item in known), sum(item.total_bytes for item in known)
         ready = sum(item.step == "ready" for item in known)
@@ -102,12 +102,12 @@ def supervise_pull(lines: Lines, pull: ImageRequest, cancelled: threading.Event)
         else:
             if item is None:
                 return
-            if layers.note(_checked(item)):
+            if layers.apply(_checked(item)):
                 watch.heard = time.monotonic()
         watch.check()
         if time.monotonic() - said > REPORT_SECONDS:
             said = time.monotonic()
-            pull.said(layers.said, layers.told)
+            pull.said(layers.message, layers.layers)
 
 
 class _Watch:
@@ -115,17 +115,17 @@ class _Watch:
 
     def __init__(self, pull: ImageRequest) -> None:
         self._pull = pull
-        self._begun = self.heard = time.monotonic()
-        self._room_at = 0.0
+        self._started = self.heard = time.monotonic()
+        self._space_checked_at = 0.0
 
     def check(self) -> None:
         now, pull = time.monotonic(), self._pull
         if now - self.heard > pull.stall_s:
             raise PullStalled(f"No bytes of the image arrived for {pull.stall_s:.0f} s.")
-        if now - self._begun > pull.total_s:
+        if now - self._started > pull.total_s:
             raise PullStalled(f"The image did not arrive within {pull.total_s / 60:.0f} minutes.")
-        if now - self._room_at > ROOM_SECONDS:
-            self._room_at = now
+        if now - self._space_checked_at > ROOM_SECONDS:
+            self._space_checked_at = now
             if pull.room() < ROOM_KEPT:
                 raise InsufficientDiskSpace("The image fills the host's disk: loading it was ended.")
 

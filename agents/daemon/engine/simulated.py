@@ -81,6 +81,9 @@ class SimulatedRuntime:
         with self._lock:
             return [_shown(item) for item in self._made.values() if instance in (None, item.instance)]
 
+    def reported(self, containers: Iterable[str]) -> None:
+        """Do nothing: simulated containers are never paused."""
+
     def running_gpus(self) -> dict[str, str]:
         with self._lock:
             alive = [item for item in self._made.values() if item.status == "running"]
@@ -92,7 +95,7 @@ class SimulatedRuntime:
     def pull_image(self, pull: ImageRequest, cancelled: threading.Event) -> None:
         return None
 
-    def image_room(self) -> int:
+    def free_image_bytes(self) -> int:
         return SIMULATED_ROOM
 
     def image_disk_bytes(self) -> int:
@@ -113,7 +116,7 @@ class SimulatedRuntime:
     def push_image(self, push: ImageRequest, cancelled: threading.Event) -> str:
         return ""
 
-    def drop_image(self, reference: str) -> None:
+    def delete_image(self, reference: str) -> None:
         return None
 
     def evict_image(self, reference: str) -> bool:

@@ -30,7 +30,7 @@ def ssh_access_of(wanted: Iterable[DesiredInstance]) -> dict[str, SshAccess]:
 class SshGateway(Protocol):
     """SSH server of the agent. Calls may come from any thread."""
 
-    def follow(self, wanted: Iterable[DesiredInstance]) -> None:
+    def apply(self, wanted: Iterable[DesiredInstance]) -> None:
         """Admit the users of these instances and nobody else; costs nothing if nothing changed."""
 
     def answers(self, instance: str) -> bool:
@@ -39,7 +39,7 @@ class SshGateway(Protocol):
     def sessions(self, instance: str) -> int:
         """Return the number of open logins."""
 
-    def drop(self, instance: str) -> None:
+    def delete_key(self, instance: str) -> None:
         """Delete the instance's host key."""
 
     def leftovers(self, instance: str) -> list[str]: ...
@@ -50,7 +50,7 @@ class SshGateway(Protocol):
 class SimulatedSshGateway:
     """Simulated SSH, for instances in which nothing runs."""
 
-    def follow(self, wanted: Iterable[DesiredInstance]) -> None:
+    def apply(self, wanted: Iterable[DesiredInstance]) -> None:
         return None
 
     def answers(self, instance: str) -> bool:
@@ -59,7 +59,7 @@ class SimulatedSshGateway:
     def sessions(self, instance: str) -> int:
         return 0
 
-    def drop(self, instance: str) -> None:
+    def delete_key(self, instance: str) -> None:
         return None
 
     def leftovers(self, instance: str) -> list[str]:

@@ -16,6 +16,7 @@ PARTIAL: Final = ".berth-part"
 _NAME_KEPT: Final = 180
 _TEXT_AT_MOST: Final = 300
 _NOT_FOUND: Final = (126, 127)
+_MOST_DIGITS: Final = 18
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _ROOM: Final = re.compile(rb"(\d+) +(\d+) +(-?\d+) +\d+% +/")
 
@@ -175,6 +176,21 @@ def parse_checksum(said: bytes) -> str:
         if line.startswith(b"done "):
             return line.removeprefix(b"done ").decode(errors="replace").strip()
     raise FileRefusal("failed", "The file was not written to its end.")
+
+
+def parse_size(said: bytes) -> int:
+    text = said.strip()
+    if not text.isdigit() or len(text) > _MOST_DIGITS:
+        raise FileRefusal("failed", "The file could not be read.")
+    return int(text)
+
+
+def parse_sum(said: bytes) -> str:
+    """Parse the output of `sha256sum`."""
+    found = said.partition(b" ")[0].decode(errors="replace")
+    if not _SHA256.fullmatch(found):
+        raise FileRefusal("failed", "The checksum could not be computed.")
+    return found
 
 
 def error_for(code: int | None, complaints: bytes) -> FileRefusal:

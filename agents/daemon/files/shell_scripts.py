@@ -71,33 +71,22 @@ exec tail -c "+$(($2 + 1))" "$got"
 """
 )
 
-# $1 incomplete file, $2 final path, $3 bytes, $4 sha256 or nothing
-_FINISH: Final = r"""
-finish() {
-  [ "$(stat -c %s "$1")" = "$3" ] || die short
-  sum=
-  command -v sha256sum >/dev/null && { sum=$(sha256sum <"$1") || exit 1; }
-  sum=${sum%% *}
-  [ -z "$4" ] || [ -z "$sum" ] || [ "$4" = "$sum" ] || { rm -f "$1"; die checksum_differs; }
-  mode=$(stat -c %a "$2" 2>/dev/null) && chmod "$mode" "$1"
-  mv -f "$1" "$2" || exit 1
-  printf 'done %s\n' "$sum"
-}
+_MAY: Final = r"""
 may() {
   [ ! -d "$1" ] || die is_folder
   [ "$2" = 1 ] || ! there "$1" || die exists
 }
 """
 
-# $1 folder, $2 incomplete file, $3 final path, $4 bytes, $5 sha256 or nothing, $6 1 to replace, $7 1 to make the folder
+# $1 folder, $2 incomplete file, $3 final path, $4 bytes, $5 1 to replace, $6 1 to make the folder
 WRITE: Final = (
     _COMMON
-    + _FINISH
+    + _MAY
     + r"""
 at "$1"; folder=$got; at "$2"; part=$got; at "$3"; final=$got
-[ "$7" = 0 ] || mkdir -p "$folder" || exit 1
+[ "$6" = 0 ] || mkdir -p "$folder" || exit 1
 [ -d "$folder" ] || die missing
-may "$final" "$6"
+may "$final" "$5"
 command -v stat >/dev/null || die no_words
 have=0
 [ ! -f "$part" ] || have=$(stat -c %s "$part") || exit 1
@@ -107,20 +96,43 @@ case $free in '' | *[!0-9]*) ;; *) [ "$((($4 - have) / 1024))" -le "$free" ] || 
 : >>"$part" || exit 1
 printf '%s\n' "$have"
 cat >>"$part" || { why=$?; rm -f "$part"; printf 'berth-over\n' >&2; exit "$why"; }
-[ -n "$5" ] || exit 0
-may "$final" "$6"
-finish "$part" "$final" "$4" "$5"
 """
 )
 
 # $1 incomplete file, $2 final path, $3 bytes, $4 sha256 or nothing, $5 1 to replace
 FINISH: Final = (
     _COMMON
-    + _FINISH
+    + _MAY
     + r"""
 at "$1"; part=$got; at "$2"; final=$got
 may "$final" "$5"
-finish "$part" "$final" "$3" "$4"
+[ "$(stat -c %s "$part")" = "$3" ] || die short
+sum=
+command -v sha256sum >/dev/null && { sum=$(sha256sum <"$part") || exit 1; }
+sum=${sum%% *}
+[ -z "$4" ] || [ -z "$sum" ] || [ "$4" = "$sum" ] || { rm -f "$part"; die checksum_differs; }
+[ -L "$final" ] || {
+  owner=$(stat -c %u:%g "$final" 2>/dev/null) && chown "$owner" "$part" 2>/dev/null
+  mode=$(stat -c %a "$final" 2>/dev/null) && chmod "$mode" "$part"
+}
+mv -f "$part" "$final" || exit 1
+printf 'done %s\n' "$sum"
+"""
+)
+
+# $1 folder, $2 1 to make it; the archive comes as input
+UNPACK: Final = (
+    _COMMON
+    + r"""
+at "$1"; folder=$got
+[ "$2" = 0 ] || mkdir -p "$folder" || exit 1
+there "$folder" || die missing
+[ -d "$folder" ] || die not_folder
+command -v tar >/dev/null || die no_tar
+cd "$folder" || exit 1
+printf '0\n'
+tar -xof - || { why=$?; printf 'berth-over\n' >&2; exit "$why"; }
+exec cat >/dev/null
 """
 )
 
@@ -164,12 +176,21 @@ for each; do at "$each"; rm -rf "$got" || exit 1; done
 )
 
 # $1 path
-SUM: Final = (
+SIZE: Final = (
     _COMMON
     + r"""
 at "$1"
 there "$got" || die missing
 [ -f "$got" ] || die not_file
+exec stat -L -c %s "$got"
+"""
+)
+
+# $1 path
+SUM: Final = (
+    _COMMON
+    + r"""
+at "$1"
 command -v sha256sum >/dev/null || die no_words
 exec sha256sum <"$got"
 """

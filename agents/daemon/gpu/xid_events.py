@@ -28,26 +28,26 @@ class GpuEvents:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: Counter[tuple[str, int]] = Counter()
-        self._on_the_way: Counter[tuple[str, int]] = Counter()
+        self._in_report: Counter[tuple[str, int]] = Counter()
         self._unfit: dict[str, int] = {}
 
-    def note(self, uuid: str, xid: int) -> None:
+    def record(self, uuid: str, xid: int) -> None:
         logger.warning("the driver reports Xid %d of %s", xid, uuid)
         with self._lock:
             self._waiting[uuid, xid] += 1
             if xid in UNFIT:
                 self._unfit.setdefault(uuid, xid)
 
-    def tell(self) -> list[GpuEvent]:
+    def unreported(self) -> list[GpuEvent]:
         with self._lock:
-            self._on_the_way = Counter(self._waiting)
-        return [GpuEvent(uuid, xid, count) for (uuid, xid), count in sorted(self._on_the_way.items())]
+            self._in_report = Counter(self._waiting)
+        return [GpuEvent(uuid, xid, count) for (uuid, xid), count in sorted(self._in_report.items())]
 
     def keep(self) -> None:
         """Forget the errors in the last report, which has arrived."""
         with self._lock:
-            self._waiting -= self._on_the_way
-            self._on_the_way.clear()
+            self._waiting -= self._in_report
+            self._in_report.clear()
 
     def why_unfit(self, uuid: str) -> str:
         """Return why a GPU is unfit; empty if it is not."""
@@ -92,7 +92,7 @@ def _listen(events: GpuEvents, rang: Callable[[], None], stopped: threading.Even
                 event = pynvml.nvmlEventSetWait_v2(heard, WAIT_MS)
             except pynvml.NVMLError_Timeout:
                 continue
-            events.note(known.get(_address(event.device), "unknown"), int(event.eventData))
+            events.record(known.get(_address(event.device), "unknown"), int(event.eventData))
             rang()
     finally:
         pynvml.nvmlEventSetFree(heard)

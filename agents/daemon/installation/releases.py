@@ -81,7 +81,7 @@ class Releases:
         path = f"{RELEASE_PATH}/{name}"
         try:
             with closing(Client(SILENCE_S)) as client:
-                answer = client.ask("GET", f"{self._url}{path}")
+                answer = client.request("GET", f"{self._url}{path}")
         except HTTPError as error:
             raise LinkError(f"{path}: {error or type(error).__name__}") from error
         check_answer(path, answer)

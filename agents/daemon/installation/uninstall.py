@@ -27,7 +27,7 @@ from agents.daemon.engine.interface import EngineRefused
 from agents.daemon.installation.service import remove_service
 from agents.daemon.lib.config import CONFIG_FILE, AgentConfig
 from agents.daemon.lib.journal import Journal
-from agents.daemon.lib.state_folder import check_location
+from agents.daemon.lib.state_folder import read_location
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
         StillInUse: A renter has something here, and `force` is not set.
         FolderCopied: The folder is a copy.
     """
-    check_location(state)
+    read_location(state)
     stock = list_remaining_use(state, config)
     if not stock.empty and not force:
         raise StillInUse(f"Nothing was removed: {stock}. {DRAIN}")
@@ -109,7 +109,7 @@ def _delete_folder(state: Path) -> None:
 def _query_market(state: Path, config: AgentConfig) -> tuple[tuple[str, ...], str]:
     agent = wiring.build_agent(state, config)
     try:
-        wanted = agent.ask()
+        wanted = agent.sync_without_work().instances
     except LinkError as error:
         return (), "" if error.refused else str(error)
     finally:

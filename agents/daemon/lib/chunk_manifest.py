@@ -91,7 +91,7 @@ class ContentRange:
 class TransferManifest:
     """Files in order, with their chunks numbered consecutively; `skipped` names parts that are not sent."""
 
-    sheets: tuple[FileManifest, ...]
+    files: tuple[FileManifest, ...]
     parts: tuple[ContentRange, ...] = ()
     skipped: frozenset[str] = frozenset()
 
@@ -100,40 +100,40 @@ class TransferManifest:
         skipped = frozenset(part.name for part in self.parts if part.name in names)
         if not skipped:
             return self
-        first, *others = self.sheets
+        first, *others = self.files
         digests = bytearray(first.digests.joined)
         for chunks in (part.chunks for part in self.parts if part.name in skipped):
             for start in range(chunks.start, chunks.stop, _AT_ONCE):
                 stop = min(chunks.stop, start + _AT_ONCE)
                 digests[start * DIGEST : stop * DIGEST] = bytes((stop - start) * DIGEST)
-        return replace(self, sheets=(replace(first, digests=Digests(digests)), *others), skipped=skipped)
+        return replace(self, files=(replace(first, digests=Digests(digests)), *others), skipped=skipped)
 
     @cached_property
     def whole(self) -> str:
         """Return the checksum over all names, sizes and digests."""
-        state = hashlib.sha256(json.dumps([[sheet.name, sheet.size] for sheet in self.sheets]).encode())
-        for sheet in self.sheets:
-            state.update(sheet.digests.joined)
+        state = hashlib.sha256(json.dumps([[file.name, file.size] for file in self.files]).encode())
+        for file in self.files:
+            state.update(file.digests.joined)
         return state.hexdigest()
 
     @property
     def count(self) -> int:
-        return sum(len(sheet.digests) for sheet in self.sheets)
+        return sum(len(file.digests) for file in self.files)
 
     @cached_property
     def sent_bytes(self) -> int:
-        return sum(sheet.sent_bytes for sheet in self.sheets)
+        return sum(file.sent_bytes for file in self.files)
 
     def chunks(self, first: int = 0) -> Iterator[tuple[int, FileManifest, int]]:
-        """Yield (number, sheet, number in the sheet) for every chunk to be sent, from `first` on."""
-        starts = [0, *accumulate(len(sheet.digests) for sheet in self.sheets)]
-        for start, sheet in zip(starts, self.sheets, strict=False):
-            for at in range(max(0, first - start), len(sheet.digests)):
-                if sheet.digests[at] != HOLE:
-                    yield start + at, sheet, at
+        """Yield (number, file, number in the file) for every chunk to be sent, from `first` on."""
+        starts = [0, *accumulate(len(file.digests) for file in self.files)]
+        for start, file in zip(starts, self.files, strict=False):
+            for at in range(max(0, first - start), len(file.digests)):
+                if file.digests[at] != HOLE:
+                    yield start + at, file, at
 
     def bytes_before(self, first: int) -> int:
-        return self.sent_bytes - sum(sheet.length(at) for _number, sheet, at in self.chunks(first))
+        return self.sent_bytes - sum(file.length(at) for _number, file, at in self.chunks(first))
 
     def place(self, number: int) -> tuple[FileManifest, int]:
         """Return the file of a chunk, and the chunk's number in it.
@@ -141,10 +141,10 @@ class TransferManifest:
         Raises:
             BadManifest: There is no such chunk.
         """
-        for sheet in self.sheets:
-            if 0 <= number < len(sheet.digests):
-                return sheet, number
-            number -= len(sheet.digests)
+        for file in self.files:
+            if 0 <= number < len(file.digests):
+                return file, number
+            number -= len(file.digests)
         raise BadManifest(f"there is no such chunk: {number}")
 
 
@@ -152,7 +152,7 @@ def digest_of(chunk: bytes) -> bytes:
     return HOLE if chunk == _ZEROS[: len(chunk)] else hashlib.sha256(chunk).digest()
 
 
-def hash_file(name: str, path: Path, tell: ProgressCallback = lambda done, total: None) -> FileManifest:
+def hash_file(name: str, path: Path, progress: ProgressCallback = lambda done, total: None) -> FileManifest:
     """Read a file completely, except for its holes, and return its digests."""
     size = path.stat().st_size
     with path.open("rb", buffering=0) as file:
@@ -164,7 +164,7 @@ def hash_file(name: str, path: Path, tell: ProgressCallback = lambda done, total
                 data_from, data_to = _next_data(file.fileno(), start, size)
             in_hole = start + length <= data_from
             digests += HOLE if in_hole else digest_of(os.pread(file.fileno(), length, start))
-            tell(start + length, size)
+            progress(start + length, size)
     return FileManifest(name, size, Digests(digests))
 
 
@@ -185,14 +185,14 @@ def build_manifest(
     Raises:
         BadManifest: Its checksum is wrong, or a part does not lie in its first file.
     """
-    sheets, start = [], 0
+    files, start = [], 0
     for name, size in zip(names, sizes, strict=True):
         end = start + DIGEST * -(-size // CHUNK)
-        sheets.append(FileManifest(name, size, Digests(memoryview(digests)[start:end])))
+        files.append(FileManifest(name, size, Digests(memoryview(digests)[start:end])))
         start = end
-    parcel = TransferManifest(tuple(sheets), tuple(parts))
+    manifest = TransferManifest(tuple(files), tuple(parts))
     if any(part.start < 0 or part.size < 0 or part.start + part.size > sizes[0] for part in parts):
         raise BadManifest("a part does not lie in its file")
-    if start != len(digests) or parcel.whole != whole or any(size < 0 for size in sizes):
+    if start != len(digests) or manifest.whole != whole or any(size < 0 for size in sizes):
         raise BadManifest("the list of chunks does not match its checksum")
-    return parcel
+    return manifest

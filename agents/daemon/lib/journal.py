@@ -49,6 +49,7 @@ class Entry:
     failed: int = 0  # generation that failed for good; code and reason follow
     failure_code: str = ""
     failure_detail: str = ""
+    failure_about: str = ""  # see `agents.daemon.lib.errors.Failed`
     quarantined: bool = False  # unknown to the market of the present epoch: kept, but not allowed to run
     disk_made: bool = False  # its data disk was made here: from then on a missing one counts as lost and is never made again
     written_at: int = 0
@@ -124,9 +125,10 @@ class Journal:
     def amend(self, instance: str, **changes: Any) -> None:
         self.record({instance: replace(self.entry(instance), **changes)})
 
-    def record_failure(self, desired: DesiredInstance, code: str, detail: str) -> None:
+    def record_failure(self, desired: DesiredInstance, code: str, detail: str, about: str = "") -> None:
         """Record that this generation failed for good and is not to be tried again."""
-        self.amend(desired.id, failed=desired.generation, failure_code=code, failure_detail=detail)
+        why = {"failure_code": code, "failure_detail": detail, "failure_about": about}
+        self.amend(desired.id, failed=desired.generation, **why)
 
     def check(self) -> None:
         """Check that the journal is usable.
@@ -240,6 +242,11 @@ class Journal:
             for key, entry in self._entries.items()
             if entry.run != "gone" or entry.written_at > oldest or key == _EPOCH
         }
+
+
+def read_entries(path: Path) -> dict[str, Entry]:
+    """Return the entries of a journal that another process may be writing; nothing is changed or repaired."""
+    return {key: entry for key, entry in _read(path).entries.items() if key != _EPOCH}
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def holder_of(state: Path) -> int:
         os.close(handle)
 
 
-def recorded_location(state: Path) -> FolderLocation | None:
+def read_or_record_location(state: Path) -> FolderLocation | None:
     """Return the folder's recorded location, recording it at the first start.
 
     It is None while a full disk prevents that.
@@ -92,7 +92,7 @@ def recorded_location(state: Path) -> FolderLocation | None:
     Raises:
         FolderCopied: The folder is a copy.
     """
-    known = check_location(state)
+    known = read_location(state)
     if known is not None:
         return known
     try:
@@ -103,7 +103,7 @@ def recorded_location(state: Path) -> FolderLocation | None:
         return None
 
 
-def check_location(state: Path) -> FolderLocation | None:
+def read_location(state: Path) -> FolderLocation | None:
     """Return the folder's recorded location without writing; None before the agent's first start.
 
     Raises:

@@ -45,7 +45,7 @@ class LatestValue(Generic[Value]):
             self._value = value
             self._filled.notify()
 
-    def take(self, stopped: threading.Event) -> Value | None:
+    def get(self, stopped: threading.Event) -> Value | None:
         """Wait for a value and take it; None once `stopped` is set."""
         with self._filled:
             while self._value is None and not stopped.is_set():

@@ -34,7 +34,7 @@ from agents.daemon.operations.rclone_container import (
 )
 from agents.daemon.operations.rclone_log import SyncLog, SyncStats, failure_of, read_log
 from agents.daemon.reconciler.image_pulls import pull_failure
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 logger = logging.getLogger(__name__)
 
@@ -84,14 +84,14 @@ class SyncOrders:
     def __init__(
         self,
         runtime: Runtime,
-        boxes: SyncContainers,
+        containers: SyncContainers,
         places: HostDisks,
         *,
         checkpoint: Checkpoint,
         local_images: bool = False,
     ) -> None:
         self._runtime = runtime
-        self._boxes = boxes
+        self._containers = containers
         self._places = places
         self._checkpoint = checkpoint
         self._local_images = local_images
@@ -104,50 +104,50 @@ class SyncOrders:
     def sync(self, work: Operation) -> Mapping[str, str]:
         with self._slots:
             try:
-                return self._carry_out(work)
+                return self._run(work)
             except Superseded:
                 # An agent that ends leaves the container running: the next one continues with it.
                 if work.unwanted:
-                    self._boxes.remove(checked_id(work.order.id))
+                    self._containers.remove(checked_id(work.order.id))
                 raise
             except (Failed, EngineRefused):
-                self._boxes.remove(checked_id(work.order.id))
+                self._containers.remove(checked_id(work.order.id))
                 raise
 
     def tidy(self, named: Collection[str]) -> None:
         """Remove containers of orders that are no longer named, which a killed agent has left."""
         try:
-            for key in set(self._boxes.present()) - set(named) - self._own:
-                self._boxes.remove(key)
+            for key in set(self._containers.present()) - set(named) - self._own:
+                self._containers.remove(key)
         except (EngineRefused, EngineSilent) as error:
             logger.warning("containers of former syncs may be left: %s", error)
 
-    def _carry_out(self, work: Operation) -> Mapping[str, str]:
+    def _run(self, work: Operation) -> Mapping[str, str]:
         key = checked_id(work.order.id)
         self._own.add(key)
         work.check()
-        state = self._boxes.state(key)
+        state = self._containers.state(key)
         if state is None or not (state.running or state.has_result):
-            self._boxes.remove(key)
+            self._containers.remove(key)
             self._start_container(work, key)
         state, log = self._wait_for_end(work, key)
         self._checkpoint("sync-over")
         outcome = _outcome_of(state, log, work.order.args)
-        self._boxes.remove(key)
+        self._containers.remove(key)
         self._checkpoint("sync-removed")
         return outcome
 
     def _start_container(self, work: Operation, key: str) -> None:
         args = work.order.args
-        words, told = rclone_arguments(args), rclone_environment(args)
+        words, environment = rclone_arguments(args), rclone_environment(args)
         disk = self._places.mounted(args)
         self._pull_image(work, args["image"])
-        self._boxes.make(SyncContainerOrder(key, args["image"], disk, read_only=args["direction"] == UP, words=words))
+        self._containers.make(SyncContainerOrder(key, args["image"], disk, read_only=args["direction"] == UP, words=words))
         self._checkpoint("sync-made")
-        self._boxes.connect(key)
+        self._containers.connect(key)
         self._checkpoint("sync-connected")
         work.progress(said=say("comparing_files"))
-        self._boxes.start(key, told)
+        self._containers.start(key, environment)
         self._checkpoint("sync-started")
 
     def _pull_image(self, work: Operation, image: str) -> None:
@@ -167,10 +167,10 @@ class SyncOrders:
     def _wait_for_end(self, work: Operation, key: str) -> tuple[SyncContainerState, SyncLog]:
         while True:
             with contextlib.suppress(EngineSilent):  # retried: the container goes on copying without us
-                state = self._boxes.state(key)
+                state = self._containers.state(key)
                 if state is None:
                     raise Failed("sync_failed", "Somebody took the copying container away.")
-                log = read_log(self._boxes.log(key))
+                log = read_log(self._containers.log(key))
                 if not state.running:
                     return state, log
                 if log.stats is not None:

@@ -68,7 +68,7 @@ class SyncContainers(Protocol):
     def connect(self, key: str) -> None:
         """Make its network."""
 
-    def start(self, key: str, told: Mapping[str, str]) -> None:
+    def start(self, key: str, environment: Mapping[str, str]) -> None:
         """Start it and send it these names and values."""
 
     def log(self, key: str) -> bytes: ...
@@ -158,8 +158,8 @@ class DockerSyncContainers:
     def connect(self, key: str) -> None:
         self._runtime.make_network(key)
 
-    def start(self, key: str, told: Mapping[str, str]) -> None:
-        lines = "".join(f"{name}={value}\n" for name, value in told.items()) + ".\n"
+    def start(self, key: str, environment: Mapping[str, str]) -> None:
+        lines = "".join(f"{name}={value}\n" for name, value in environment.items()) + ".\n"
         with convert_engine_errors(), closing(self._runtime.engine()) as engine:
             # Attached first: what is sent before the program reads is kept for it, and closing our side closes its
             # input.

@@ -65,12 +65,12 @@ def read_log(raw: bytes) -> SyncLog:
     """Parse the log of rclone with --use-json-log; other lines are skipped."""
     stats, faults = None, []
     for line in raw.decode(errors="replace").splitlines():
-        told = parse_json_object(line)
-        if isinstance(told.get("stats"), Mapping):
-            stats = _stats(told["stats"])
-        elif told.get("level") in ("error", "critical"):
-            where = f"{told['object']}: " if told.get("object") else ""
-            faults.append(where + str(told.get("msg", "")))
+        entry = parse_json_object(line)
+        if isinstance(entry.get("stats"), Mapping):
+            stats = _stats(entry["stats"])
+        elif entry.get("level") in ("error", "critical"):
+            where = f"{entry['object']}: " if entry.get("object") else ""
+            faults.append(where + str(entry.get("msg", "")))
     return SyncLog(stats, tuple(faults))
 
 
@@ -95,9 +95,9 @@ def _redact(text: str, secrets: Iterable[str]) -> str:
     return _CONTROL.sub(" ", text).strip()[:250]
 
 
-def _stats(told: Mapping[str, Any]) -> SyncStats:
+def _stats(entry: Mapping[str, Any]) -> SyncStats:
     def count(name: str) -> int:
-        found = told.get(name)
+        found = entry.get(name)
         return max(0, int(found)) if isinstance(found, int | float) else 0
 
     checked, copied = count("checks"), count("transfers")

@@ -14,6 +14,7 @@ from agents.daemon.engine.interface import Runtime
 from agents.daemon.lib.errors import Failed
 
 KIND: Final = "read_log"
+ON_START: Final = "on_start"
 MOST_LINES: Final = 2_000
 MOST_CHARS: Final = 256 * 1024  # of all lines together, so that a report stays small
 LONGEST_LINE: Final = 4_000
@@ -56,33 +57,43 @@ def last_matching(lines: Iterable[Line], *, q: str, tail: int) -> tuple[list[Lin
 
 
 class LogReader:
-    """Operator of `read_log`; args: `instance`, `tail`, `q`, `since` (Unix seconds or empty)."""
+    """Operator of `read_log`; args: `instance`, `tail`, `q`, `since` (Unix seconds or empty).
 
-    def __init__(self, runtime: Runtime, source: Source) -> None:
+    With `source` "on_start", it is the log of the start script instead of the container's.
+    """
+
+    def __init__(self, runtime: Runtime, source: Source, start_log: Callable[[str], bytes] = lambda _instance: b"") -> None:
         self._runtime = runtime
         self._source = source
+        self._start_log = start_log
 
     def __call__(self, operation: Operation) -> Mapping[str, str]:
         args = operation.order.args
+        tail, q = min(MOST_LINES, max(1, int(args.get("tail") or MOST_LINES))), args.get("q", "")
+        if args.get("source") == ON_START:
+            return _answer(self._start_log(args["instance"]), q=q, tail=tail)
         own = self._runtime.containers(args["instance"])
         if not own:
             raise Failed("no_container", "The instance has no container on its host yet.")
         newest = max(own, key=lambda item: item.generation)
-        tail, q = min(MOST_LINES, max(1, int(args.get("tail") or MOST_LINES))), args.get("q", "")
         since = float(args["since"]) if args.get("since") else None
         # One line more than wanted shows whether there are more; a search has to read all lines.
         raw = self._source(newest.id, None if q else tail + 1, since)
         operation.check()
-        lines, cut = last_matching(split_lines(raw), q=q, tail=tail)
-        return {"lines": json.dumps(lines, ensure_ascii=False), "cut": "yes" if cut else ""}
+        return _answer(raw, q=q, tail=tail)
+
+
+def _answer(raw: bytes, *, q: str, tail: int) -> Mapping[str, str]:
+    lines, cut = last_matching(split_lines(raw), q=q, tail=tail)
+    return {"lines": json.dumps(lines, ensure_ascii=False), "cut": "yes" if cut else ""}
 
 
 def docker_source(runtime: DockerRuntime) -> Source:
     def read(container: str, tail: int | None, since: float | None) -> bytes:
         with convert_engine_errors(), closing(runtime.engine()) as engine:
-            wishes: dict[str, Any] = {} if since is None else {"since": since}
+            options: dict[str, Any] = {} if since is None else {"since": since}
             raw = engine.logs(
-                container, stdout=True, stderr=True, timestamps=True, tail="all" if tail is None else tail, **wishes
+                container, stdout=True, stderr=True, timestamps=True, tail="all" if tail is None else tail, **options
             )
             return bytes(raw)
 
@@ -94,6 +105,8 @@ def simulated_source(container: str, tail: int | None, since: float | None) -> b
     return b"1970-01-01T00:00:00.000000000Z This host is simulated: nothing runs here, so nothing is said.\n"
 
 
-def log_operators(runtime: Runtime) -> Mapping[str, Callable[[Operation], Mapping[str, str]]]:
+def log_operators(
+    runtime: Runtime, start_log: Callable[[str], bytes]
+) -> Mapping[str, Callable[[Operation], Mapping[str, str]]]:
     source = docker_source(runtime) if isinstance(runtime, DockerRuntime) else simulated_source
-    return {KIND: LogReader(runtime, source)}
+    return {KIND: LogReader(runtime, source, start_log)}

@@ -9,7 +9,7 @@ from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.actions import Checkpoint, no_checkpoint
 from agents.daemon.reconciler.image_pulls import pull_failure
 from agents.protocol.messages import LayerProgress
-from agents.protocol.sentences import Said, say
+from agents.protocol.progress_messages import Said, say
 
 SAVE: Final = "save_image"
 DROP: Final = "drop_image"
@@ -25,7 +25,7 @@ class ImageOperations:
         self._checkpoint = checkpoint
 
     def operators(self) -> Mapping[str, Operator]:
-        return {SAVE: self.save, DROP: self.drop}
+        return {SAVE: self.save, DROP: self.delete}
 
     def save(self, own: Operation) -> Mapping[str, str]:
         args = own.order.args
@@ -44,15 +44,15 @@ class ImageOperations:
             return outcome
         digest = self._push(own, reference, args["push"], found.size_bytes)
         self._checkpoint("image-pushed")
-        self._runtime.drop_image(reference)
+        self._runtime.delete_image(reference)
         pushed, _, _tag = args["push"].rpartition(":")
         return {**outcome, "reference": f"{pushed}@{digest}", "digest": digest}
 
-    def drop(self, own: Operation) -> Mapping[str, str]:
+    def delete(self, own: Operation) -> Mapping[str, str]:
         reference = own.order.args["reference"]
         if not reference.startswith(f"{SAVED_REPOSITORY}/"):
             raise Failed("drop_failed", "Only images that were saved from instances are dropped.")
-        self._runtime.drop_image(reference)
+        self._runtime.delete_image(reference)
         return {}
 
     def _container(self, instance: str) -> str:

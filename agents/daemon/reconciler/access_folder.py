@@ -10,22 +10,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from agents.daemon.docker_engine.launch_spec import launch_variables, ssh_variables
+from agents.protocol.launch_messages import Launch
 from agents.protocol.messages import DesiredInstance
 
 PREEMPT_FILE: Final = "preempt.json"
+SSH_FILE: Final = "sshd.conf"  # included by the image's own configuration of sshd
 PASSWORD_FILE: Final = "password"  # noqa: S105 (a file's name; the container's own watcher applies its content)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALWAYS: Final = ("authorized_keys", "env")
-_OPTIONAL: Final = (PREEMPT_FILE, PASSWORD_FILE)
-_PRIVATE: Final = ("env", PASSWORD_FILE)
+_OPTIONAL: Final = (PREEMPT_FILE, PASSWORD_FILE, SSH_FILE)
+_PRIVATE: Final = ("env", PASSWORD_FILE, SSH_FILE)
 _HASH = re.compile(r"\$[0-9a-z]+\$[./0-9A-Za-z$=,]+")
 
 
 def access_files(desired: DesiredInstance) -> dict[str, str]:
     """Return the folder's files by name; lines that could smuggle in another line are left out."""
     keys = [key.strip() for key in desired.ssh_keys if "\n" not in key.strip() and "\r" not in key]
-    env = [f"{name}={shlex.quote(value)}" for name, value in sorted(desired.env.items()) if _NAME.fullmatch(name)]
+    launch = desired.launch or Launch()
+    given = {**launch_variables(desired), **launch.secrets} if desired.has_ssh else {}
+    variables = {**given, **desired.env}
+    env = [f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items()) if _NAME.fullmatch(name)]
     files = {"authorized_keys": "".join(f"{key}\n" for key in keys), "env": "".join(f"{line}\n" for line in env)}
+    if sets := ssh_variables(given):
+        files[SSH_FILE] = sets
     if _HASH.fullmatch(desired.password_hash):
         files[PASSWORD_FILE] = f"{desired.password_hash}\n"
     return files if desired.preempt_at is None else files | {PREEMPT_FILE: preemption_notice(desired.preempt_at)}
@@ -89,7 +97,15 @@ class AccessFolders:
             self._digests[instance] = self._read(instance)
         return self._digests[instance]
 
-    def drop(self, instance: str) -> None:
+    def variables(self, instance: str) -> dict[str, str]:
+        """Return the variables that sessions in the instance begin with, the renter's secrets among them."""
+        try:
+            text = (self._root / instance / "env").read_text()
+        except FileNotFoundError:
+            return {}
+        return {name: value for name, _, value in (word.partition("=") for word in shlex.split(text))}
+
+    def delete(self, instance: str) -> None:
         shutil.rmtree(self._root / instance, ignore_errors=True)
         self._digests.pop(instance, None)
 

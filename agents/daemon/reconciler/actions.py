@@ -24,7 +24,7 @@ from agents.daemon.reconciler.image_pulls import ImagePuller
 from agents.daemon.reconciler.jobs import Job
 from agents.daemon.reconciler.plan import Kind
 from agents.protocol.messages import DesiredInstance
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 NO_SPACE = "no space left on device"
 PORT_TAKEN = ("address already in use", "port is already allocated")
@@ -91,7 +91,7 @@ class ActionExecutor:
             cache=cache,
         )
 
-    def carry_out(self, job: Job) -> None:
+    def run(self, job: Job) -> None:
         """Carry out a job; a later call continues after Failed, Superseded or an error of the engine."""
         step: dict[Kind, Callable[[Job], None]] = {
             "create": self._create,
@@ -133,7 +133,7 @@ class ActionExecutor:
             self._checkpoint("pulled")
 
     def _build(self, job: Job, base: str) -> None:
-        job.say("creating")
+        job.report("creating")
         with _as_failure("create_failed"):
             self._check_ports(job.desired)
             network = BackgroundCall(partial(self._runtime.make_network, job.desired.id), inline=self._runtime.instant)
@@ -187,7 +187,7 @@ class ActionExecutor:
 
     def _restart(self, job: Job, container: str) -> None:
         """Start an existing container; after a reboot, for example, its data disk has to be mounted again."""
-        job.say("creating")
+        job.report("creating")
         with _as_failure("start_failed"):
             self._prepare_storage(job.desired)
             self._volumes.bind(job.desired.mounts)
@@ -214,7 +214,8 @@ class ActionExecutor:
             said = str(error)
             named = [port for _, port in desired.ports if re.search(rf":{port}\b", said)]
             if named and any(words in said.lower() for words in PORT_TAKEN):
-                raise Failed("port_taken", f"Port {named[0]} of the host is taken by another program.") from error
+                taken = f"Port {named[0]} of the host is taken by another program."
+                raise Failed("port_taken", taken, about=str(named[0])) from error
             raise
 
     def _test(self, job: Job) -> None:
@@ -222,13 +223,13 @@ class ActionExecutor:
 
     def _run_acceptance_test(self, job: Job, container: str) -> None:
         desired = job.desired
-        job.say("testing")
+        job.report("testing")
         try:
             self._acceptance.of(job, container)
         except Failed as failure:
             # Written before the stop: an agent that replaces a killed one must not take this signal for a stranger's.
             if not job.cancelled.is_set():
-                self._journal.record_failure(desired, failure.code, failure.detail)
+                self._journal.record_failure(desired, failure.code, failure.detail, failure.about)
             self._runtime.stop(container, 0)
             raise
         self._checkpoint("tested")
@@ -239,7 +240,7 @@ class ActionExecutor:
 
     def _advance(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
-        job.say("creating")
+        job.report("creating")
         self._stop_containers(job)
         # Written before the rename: afterwards an unchanged start timestamp means that the start is still to come.
         halted = find_container(self._runtime, desired.id, old.id)
@@ -253,7 +254,7 @@ class ActionExecutor:
 
     def _replace(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
-        job.say("creating", say("saving_system_disk"))
+        job.report("creating", say("saving_system_disk"))
         self._stop_containers(job)
         saved = self._runtime.saved_root(desired.id, desired.generation)
         if saved is None:
@@ -268,7 +269,7 @@ class ActionExecutor:
         if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
         self._ensure_image(job)
-        job.say("creating", say("making_system_disk"))
+        job.report("creating", say("making_system_disk"))
         self._stop_containers(job)
         self._build(job, job.desired.image)
 
@@ -295,14 +296,14 @@ class ActionExecutor:
 
     def _refresh(self, job: Job) -> None:
         """Rewrite the access folder; a notice is in its file before the programs are signalled."""
-        told = self._access.has_current_notice(job.desired)
+        answer = self._access.has_current_notice(job.desired)
         self._access.write(job.desired)
         self._checkpoint("refreshed")
-        if not told:
+        if not answer:
             self._runtime.warn(job.action.containers[0].id)
 
     def _stop(self, job: Job) -> None:
-        job.say("stopping")
+        job.report("stopping")
         with job.passable():
             for container in job.action.containers:
                 self._runtime.stop(container.id, job.desired.stop_grace_s)
@@ -310,16 +311,16 @@ class ActionExecutor:
 
     def _remove(self, job: Job) -> None:
         instance = job.desired.id
-        job.say("stopping")
+        job.report("stopping")
         self._stop_containers(job)
         # Listed again: a start that was cancelled may have made another container meanwhile.
         self._remove_containers(self._runtime.containers(instance))
         self._runtime.clear(instance)
         self._checkpoint("cleared")
-        self._disks.drop(instance)
+        self._disks.delete(instance)
         self._checkpoint("disk-removed")
-        self._access.drop(instance)
-        self._bridge.drop(instance)
+        self._access.delete(instance)
+        self._bridge.delete_key(instance)
         left = self.leftovers(instance)
         if left:
             raise EngineRefused(f"still there: {', '.join(left)}")

@@ -40,30 +40,30 @@ class Epochs:
         if spoken == self._journal.epoch:
             return [_holding(key, entries.get(key, Entry()), own[key]) for key in sorted(own.keys() - set(named))]
         remembered = sorted(entries.keys() - own.keys(), key=lambda key: -entries[key].written_at)
-        told = [*sorted(own), *remembered][:MOST_HOLDINGS]
-        return [_holding(key, entries.get(key, Entry()), own.get(key, ())) for key in told]
+        answer = [*sorted(own), *remembered][:MOST_HOLDINGS]
+        return [_holding(key, entries.get(key, Entry()), own.get(key, ())) for key in answer]
 
-    def judge(self, told: DesiredState, report: Report, own: Own) -> FencingResult | None:
+    def filter_answer(self, answer: DesiredState, report: Report, own: Own) -> FencingResult | None:
         """Return which part of the answer to `report` applies; None if its new epoch is not agreed to yet.
 
         Raises:
             LinkError: The answer is of an older epoch, or of a protocol that this agent does not speak.
         """
-        if told.protocol not in SUPPORTED:
-            raise LinkError(f"the control plane chose protocol {told.protocol}, which this agent does not speak")
+        if answer.protocol not in SUPPORTED:
+            raise LinkError(f"the control plane chose protocol {answer.protocol}, which this agent does not speak")
         known = self._journal.epoch
-        if told.epoch is None or told.epoch == known:
-            return filter_stale(told.instances, self._journal.entries())
-        if told.epoch < known:
+        if answer.epoch is None or answer.epoch == known:
+            return filter_stale(answer.instances, self._journal.entries())
+        if answer.epoch < known:
             raise LinkError(
-                f"the market's answer is of epoch {told.epoch}, older than the accepted {known}: nothing of it is taken. "
+                f"the market's answer is of epoch {answer.epoch}, older than the accepted {known}: nothing of it is taken. "
                 "If the market was restored from a backup, its operator has to begin a new epoch (manage.py begin_epoch)"
             )
-        if report.epoch != told.epoch:
-            logger.warning("the market has begun epoch %d: it is told what is here before anything is done", told.epoch)
-            self._next = told.epoch
+        if report.epoch != answer.epoch:
+            logger.warning("the market has begun epoch %d: it is told what is here before anything is done", answer.epoch)
+            self._next = answer.epoch
             return None
-        return self._accept_epoch(told.epoch, told.instances, own)
+        return self._accept_epoch(answer.epoch, answer.instances, own)
 
     def _accept_epoch(self, epoch: int, wanted: Sequence[DesiredInstance], own: Own) -> FencingResult:
         """Accept the market's fences, whatever was accepted before; quarantine what it does not name."""

@@ -43,7 +43,7 @@ class ImagePrefetcher:
         if not self._runtime.instant:
             threading.Thread(target=self._run, args=(stopped,), name="prefetch", daemon=True).start()
 
-    def follow(self, desired: DesiredState) -> None:
+    def apply(self, desired: DesiredState) -> None:
         """Apply the market's list; only images pinned by digest are ever pulled in advance."""
         if desired.images is not None and not desired.frozen:
             self._wanted = [item for item in desired.images if "@sha256:" in item.reference]
@@ -94,4 +94,4 @@ class ImagePrefetcher:
 
     def _room(self) -> int:
         """Return the free room for a pull in advance, which must leave more free than others."""
-        return self._runtime.image_room() if self._has_room(0) else ROOM_KEPT - 1
+        return self._runtime.free_image_bytes() if self._has_room(0) else ROOM_KEPT - 1

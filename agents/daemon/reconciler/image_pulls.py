@@ -21,7 +21,7 @@ from agents.daemon.engine.interface import (
 from agents.daemon.engine.pull_watch import UNPACKS_TO
 from agents.daemon.lib.errors import Failed
 from agents.daemon.reconciler.jobs import Job
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 GB = 1000**3
 # Text of engines and registries → our code. The first match counts.
@@ -93,7 +93,7 @@ class ImagePuller:
         if not there:
             if self._local:
                 raise Failed("image_missing", f"The image {image} is not on this host.")
-            job.say("pulling", say("waiting_for_pull"))
+            job.report("pulling", say("waiting_for_pull"))
             with self._busy(), job.passable(), self._slots:
                 self._pull(job)
         if not job.desired.has_ssh:
@@ -130,7 +130,7 @@ class ImagePuller:
             auth=desired.registry_auth,
             stall_s=self.stall_s,
             total_s=self.total_s,
-            room=self._runtime.image_room,
+            room=self._runtime.free_image_bytes,
         )
         try:
             self._runtime.pull_image(pull, job.cancelled)
@@ -149,7 +149,7 @@ class ImagePuller:
         """
         needed = image_bytes * UNPACKS_TO + ROOM_KEPT
         self.cache.make_room(needed)
-        free = self._runtime.image_room()
+        free = self._runtime.free_image_bytes()
         if needed > free:
             said = f"The image needs about {needed / GB:.1f} GB on the host's disk, {free / GB:.1f} GB are free."
             raise Failed("image_too_large", said)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agents.daemon.lib.errors import Superseded
 from agents.daemon.reconciler.plan import Action
 from agents.protocol.messages import DesiredInstance, LayerProgress, Phase
-from agents.protocol.sentences import Said
+from agents.protocol.progress_messages import Said
 
 
 class JobPhase(NamedTuple):
@@ -38,7 +38,7 @@ class Job:
     def busy(self) -> JobPhase | None:
         return self._busy
 
-    def say(self, phase: Phase, said: Said | None = None) -> None:
+    def report(self, phase: Phase, said: Said | None = None) -> None:
         """Report the phase to the loop.
 
         Raises:

@@ -1,23 +1,29 @@
 """Conversion of observations into rows of the report, one pure function per row."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agents.daemon.disks.operation_runner import STEP_BYTES
-from agents.daemon.engine.interface import Container
+from agents.daemon.engine.interface import Container, Runtime
 from agents.daemon.lib.journal import EndedBy, Entry
 from agents.daemon.reconciler.jobs import JobPhase
 from agents.daemon.reconciler.plan import is_unstarted
 from agents.protocol.messages import InstanceSample, ObservedInstance, Phase, Report
+from agents.protocol.progress_messages import PORT_TAKEN, VOLUME_MISSING, Said, say
 
 UNREACHABLE = "path_broken"
+PAUSED = "paused"
+THROTTLED = "throttled"
 VANISHED = "The container was removed on the host by someone else."
 RESTARTED = "The host was restarted while it ran."
 KILLED = "It was ended on the host by someone else."
 STARTED_AGAIN = "It was restarted on the host by someone else."
 DETACHED = "Its network was removed on the host. It is being attached anew."
 ENGINE_ENDED = "The host's container engine was restarted or ended while it ran."
+PAUSED_BY_HOST = "The container is paused on the host."
+BEING_SAVED = "It is paused while its root is copied."
+REDUCED = "It has less than was ordered on the host: {what}."
 CAUSE_PENDING = "It has ended; why is being found out."
 
 
@@ -45,6 +51,13 @@ class View:
     seen_at: float  # when the engine was asked
     age_s: float = 0.0  # since it last answered; 0 if it just did
 
+    def acknowledge(self, runtime: Runtime, look_again: Callable[[], None]) -> None:
+        """Have the runtime forget pauses and reduced limits that are over: a report of this view was accepted."""
+        impaired = [item.id for item in self.containers if item.paused or item.reduced]
+        if impaired:
+            runtime.reported(impaired)
+            look_again()
+
 
 def row_of(
     instance: str,
@@ -71,8 +84,17 @@ def row_of(
         failure_code=code,
         sample=sample,
         layers=list(busy.layers) if busy is not None else [],
-        said=busy.said if busy is not None else None,
+        said=busy.said if busy is not None else _said_of_failure(entry, code),
     )
+
+
+def _said_of_failure(entry: Entry, code: str) -> Said | None:
+    """Return what a failure is about as data; None where the control plane does not act on that."""
+    if code != entry.failure_code or not entry.failure_about:
+        return None
+    if code == PORT_TAKEN:
+        return say(code, port=entry.failure_about)
+    return say(code, volume=entry.failure_about, why=entry.failure_detail) if code == VOLUME_MISSING else None
 
 
 def _phase_of(entry: Entry, newest: Container | None, own: Sequence[Container]) -> tuple[Phase, int, str, str]:
@@ -92,7 +114,7 @@ def _container_phase(entry: Entry, newest: Container) -> tuple[Phase, int, str, 
     if newest.status == "running":
         return _running_phase(entry, newest)
     if newest.status == "paused":
-        return "unknown", newest.generation, "", "The container is paused on the host."
+        return "unknown", newest.generation, *(("", BEING_SAVED) if newest.saving else (PAUSED, PAUSED_BY_HOST))
     if newest.status == "exited" and not is_unstarted(newest, entry):
         if newest.before_boot:
             return "exited", newest.generation, "host_restarted", RESTARTED
@@ -106,6 +128,10 @@ def _container_phase(entry: Entry, newest: Container) -> tuple[Phase, int, str, 
 def _running_phase(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
     if _is_another_run(entry, newest):
         return "exited", newest.generation, "killed", STARTED_AGAIN
+    if newest.paused:
+        return "unknown", newest.generation, PAUSED, PAUSED_BY_HOST
+    if newest.reduced:
+        return "unknown", newest.generation, THROTTLED, REDUCED.format(what=newest.reduced)
     if newest.detached or newest.cut:
         return "unknown", newest.generation, UNREACHABLE, newest.cut or DETACHED
     return ("running" if entry.accepted >= newest.generation else "testing"), newest.generation, "", ""
@@ -149,7 +175,9 @@ def unknown_row(row: ObservedInstance) -> ObservedInstance:
 
 def comparable_part(report: Report) -> tuple[Any, ...]:
     """Return the part of a report whose change makes it worth sending ahead of time."""
-    rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
+    rows = tuple(
+        (r.id, r.generation, r.phase, r.detail, r.failure_code, r.container, r.on_start, r.ready) for r in report.instances
+    )
     tested = report.self_test.id if report.self_test else ""
     beside = tuple((o.id, o.phase, o.done_bytes // STEP_BYTES, o.detail) for o in report.operations)
     return rows, tuple(report.absent), tuple(report.foreign), tested, beside

@@ -72,7 +72,7 @@ class WorkerPool:
         with self._lock:
             self._absent &= set(named)
 
-    def begin(self, actions: Iterable[Action], seen_at: float) -> bool:
+    def start(self, actions: Iterable[Action], seen_at: float) -> bool:
         """Start the actions that can start; return whether anything was done in this very call.
 
         `seen_at` is when the engine was observed for this plan, which says nothing about an instance whose last job
@@ -102,7 +102,7 @@ class WorkerPool:
     def _work(self, job: Job) -> None:
         instance = job.desired.id
         try:
-            self._steps.carry_out(job)
+            self._steps.run(job)
         except Superseded:
             logger.info("%s %s superseded", job.action.kind, instance)
         except Failed as failure:
@@ -130,7 +130,7 @@ class WorkerPool:
         if job.cancelled.is_set():
             return  # nobody is interested in the outcome any more
         logger.warning("%s %s failed: %s", job.action.kind, job.desired.id, failure)
-        self._journal.record_failure(job.desired, failure.code, failure.detail)
+        self._journal.record_failure(job.desired, failure.code, failure.detail, failure.about)
 
     def _postpone(self, job: Job, error: Exception) -> None:
         instance = job.desired.id

@@ -46,7 +46,7 @@ class SelfTester:
         self._run: _Run | None = None
         self._thread: threading.Thread | None = None
 
-    def ask(self, wanted: str, held: Callable[[], frozenset[str]]) -> None:
+    def apply(self, wanted: str, held: Callable[[], frozenset[str]]) -> None:
         """Start the self-test that the desired state names, unless it is running; cancel any other.
 
         `wanted` is "" if none is requested.

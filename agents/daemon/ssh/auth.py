@@ -43,19 +43,19 @@ class InstanceEndpoint:
     """One instance as its connections see it."""
 
     instance: str
-    doorway: TerminalExec
+    exec_interface: TerminalExec
     spawn: Spawn
     current: Callable[[], Credentials]
     hashing: Executor  # few at a time: a password check takes 16 MiB and 50 ms
     channels: int = 0
 
-    def enter(self) -> bool:
+    def acquire(self) -> bool:
         if self.channels >= CHANNELS_AT_ONCE:
             return False
         self.channels += 1
         return True
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self.channels -= 1
 
 
@@ -65,8 +65,8 @@ class ClientConnection(asyncssh.SSHServer):
     Agent forwarding, X11 and remote port forwarding are refused by the library's defaults and by `server_options`.
     """
 
-    def __init__(self, room: InstanceEndpoint, peer: tuple[str, int], arrived: Callable[[], None]) -> None:
-        self._room = room
+    def __init__(self, endpoint: InstanceEndpoint, peer: tuple[str, int], arrived: Callable[[], None]) -> None:
+        self._endpoint = endpoint
         self._peer = peer
         self._arrived = arrived
         self._tries = 0
@@ -87,27 +87,27 @@ class ClientConnection(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        return username == USER and key.public_data in self._room.current().keys
+        return username == USER and key.public_data in self._endpoint.current().keys
 
     def password_auth_supported(self) -> bool:
-        return bool(self._room.current().password_hash)
+        return bool(self._endpoint.current().password_hash)
 
     async def validate_password(self, username: str, password: str) -> bool:
         self._tries += 1
         if self._tries > TRIES:
             raise asyncssh.DisconnectError(asyncssh.DISC_NO_MORE_AUTH_METHODS_AVAILABLE, "Too many wrong passwords")
-        hashed = self._room.current().password_hash
-        right = await asyncio.get_running_loop().run_in_executor(self._room.hashing, is_password, password, hashed)
+        hashed = self._endpoint.current().password_hash
+        right = await asyncio.get_running_loop().run_in_executor(self._endpoint.hashing, is_password, password, hashed)
         if right and username == USER:
             return True
         await asyncio.sleep(WRONG_PAUSE_S)
         return False
 
     def session_requested(self) -> SshSession:
-        if not self._room.enter():
+        if not self._endpoint.acquire():
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many sessions lead into this instance.")
-        room = self._room
-        return SshSession(room.doorway, room.instance, self._peer, room.spawn, room.leave)
+        endpoint = self._endpoint
+        return SshSession(endpoint.exec_interface, endpoint.instance, self._peer, endpoint.spawn, endpoint.release)
 
     def connection_requested(
         self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
@@ -120,18 +120,18 @@ class ClientConnection(asyncssh.SSHServer):
 
     async def _forward(self, port: int) -> Any:
         """Open a connection inside the container's own network."""
-        if not self._room.enter():
+        if not self._endpoint.acquire():
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many connections lead into this instance.")
         with ExitStack() as otherwise:
-            otherwise.callback(self._room.leave)
+            otherwise.callback(self._endpoint.release)
             try:
-                inside = await open_in_thread(self._room.doorway.connect, self._room.instance, port)
+                inside = await open_in_thread(self._endpoint.exec_interface.connect, self._endpoint.instance, port)
                 inside.setblocking(False)
                 _, peer = await asyncio.get_running_loop().create_connection(SSHForwarder, sock=inside)
             except (OSError, EngineRefused, EngineSilent) as error:
                 raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, f"Nothing answers at port {port}.") from error
             otherwise.pop_all()
-        return _Forwarded(peer, self._room.leave)
+        return _Forwarded(peer, self._endpoint.release)
 
 
 class _Forwarded(SSHForwarder):

@@ -34,7 +34,7 @@ class HostKeys:
             self._make(path)
         return asyncssh.read_private_key(path)
 
-    def drop(self, instance: str) -> None:
+    def delete(self, instance: str) -> None:
         (self._root / instance).unlink(missing_ok=True)
 
     def leftovers(self, instance: str) -> list[str]:

@@ -53,28 +53,28 @@ class _Connection:
 class _OpenInstance:
     """One instance that accepts connections."""
 
-    door: SshAccess
+    access: SshAccess
     entry: Credentials
-    room: InstanceEndpoint
+    endpoint: InstanceEndpoint
     host_key: asyncssh.SSHKey
     listener: socket.socket | None = None
     is_late: bool = False  # the port was in use at first
     accepting: asyncio.Task[None] | None = None
-    guests: set[_Connection] = field(default_factory=set)
+    clients: set[_Connection] = field(default_factory=set)
 
 
 class EmbeddedSshGateway:
     """SSH server. `listen` is the address to publish ports on, None where they would be unreachable."""
 
-    def __init__(self, doorway: TerminalExec, keys: HostKeys, listen: str | None) -> None:
+    def __init__(self, exec_interface: TerminalExec, keys: HostKeys, listen: str | None) -> None:
         logging.getLogger("asyncssh").setLevel(logging.ERROR)  # it would log what renters type
-        self._doorway = doorway
+        self._exec_interface = exec_interface
         self._keys = keys
         self._listen = listen
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._doors: dict[str, SshAccess] = {}
+        self._accesses: dict[str, SshAccess] = {}
         self._open: dict[str, _OpenInstance] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()
@@ -82,16 +82,16 @@ class EmbeddedSshGateway:
 
     # -- for other threads
 
-    def follow(self, wanted: Iterable[DesiredInstance]) -> None:
+    def apply(self, wanted: Iterable[DesiredInstance]) -> None:
         """Open and close ports as these instances require.
 
         A closed port is free when this returns: the next container may need it.
         """
-        doors = ssh_access_of(wanted)
-        if doors == self._doors and all(self.answers(instance) for instance in doors):
+        accesses = ssh_access_of(wanted)
+        if accesses == self._accesses and all(self.answers(instance) for instance in accesses):
             return
-        self._doors = doors
-        if not doors and self._loop is None:
+        self._accesses = accesses
+        if not accesses and self._loop is None:
             return
         work = asyncio.run_coroutine_threadsafe(self._sync_listeners(), self._ensure_loop())
         try:
@@ -105,7 +105,7 @@ class EmbeddedSshGateway:
 
     def sessions(self, instance: str) -> int:
         found = self._open.get(instance)
-        return 0 if found is None else sum(guest.logged_in for guest in list(found.guests))
+        return 0 if found is None else sum(client.logged_in for client in list(found.clients))
 
     def connection(self, instance: str) -> socket.socket | None:
         """Return a connection to an instance's SSH, like one from outside; None if its image has its own."""
@@ -116,8 +116,8 @@ class EmbeddedSshGateway:
         loop.call_soon_threadsafe(self._admit, instance, far, True)
         return near
 
-    def drop(self, instance: str) -> None:
-        self._keys.drop(instance)
+    def delete_key(self, instance: str) -> None:
+        self._keys.delete(instance)
 
     def leftovers(self, instance: str) -> list[str]:
         return self._keys.leftovers(instance)
@@ -152,7 +152,7 @@ class EmbeddedSshGateway:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _end(self) -> None:
-        self._doors = {}
+        self._accesses = {}
         try:
             await self._sync_listeners()
         finally:
@@ -160,34 +160,36 @@ class EmbeddedSshGateway:
 
     async def _sync_listeners(self) -> None:
         """Make the open instances equal to the wanted ones."""
-        doors = self._doors
-        for instance in [key for key, own in self._open.items() if key not in doors or doors[key].port != own.door.port]:
+        accesses = self._accesses
+        for instance in [
+            key for key, own in self._open.items() if key not in accesses or accesses[key].port != own.access.port
+        ]:
             await self._shut(self._open.pop(instance))
-        for instance, door in doors.items():
+        for instance, access in accesses.items():
             own = self._open.get(instance)
             if own is None:
-                own = self._open[instance] = self._opened(instance, door)
-                self._spawn(send_signal(self._doorway, instance, "HUP"))  # what an earlier run of this agent left
-            elif own.door != door:
-                own.door, own.entry = door, _entry(door)
-                await self._disconnect(own, partial(_is_denied, door))
+                own = self._open[instance] = self._opened(instance, access)
+                self._spawn(send_signal(self._exec_interface, instance, "HUP"))  # what an earlier run of this agent left
+            elif own.access != access:
+                own.access, own.entry = access, _entry(access)
+                await self._disconnect(own, partial(_is_denied, access))
             if own.listener is None and self._listen is not None and not own.is_late:
                 self._bind(instance, own)
 
-    def _opened(self, instance: str, door: SshAccess) -> _OpenInstance:
+    def _opened(self, instance: str, access: SshAccess) -> _OpenInstance:
         def current() -> Credentials:
             found = self._open.get(instance)
             return Credentials() if found is None else found.entry
 
-        room = InstanceEndpoint(instance, self._doorway, self._spawn, current, self._hashing)
-        return _OpenInstance(door, _entry(door), room, self._keys.of(instance))
+        endpoint = InstanceEndpoint(instance, self._exec_interface, self._spawn, current, self._hashing)
+        return _OpenInstance(access, _entry(access), endpoint, self._keys.of(instance))
 
     def _bind(self, instance: str, own: _OpenInstance) -> None:
         try:
-            own.listener = open_server(self._listen or "", own.door.port, backlog=128)
+            own.listener = open_server(self._listen or "", own.access.port, backlog=128)
         except OSError as error:
             if not own.is_late:
-                logger.warning("SSH of %s cannot be offered yet at port %d: %s", instance, own.door.port, error)
+                logger.warning("SSH of %s cannot be offered yet at port %d: %s", instance, own.access.port, error)
             own.is_late = True
             asyncio.get_running_loop().call_later(AGAIN_S, self._bind_again, instance, own)
             return
@@ -214,27 +216,27 @@ class EmbeddedSshGateway:
         """Accept a connection, or close it silently if the address is not allowed or too many are open."""
         own = self._open.get(instance)
         try:
-            guest = _Connection(wire, peer_of(wire), by_tunnel)
+            client = _Connection(wire, peer_of(wire), by_tunnel)
         except OSError:  # gone already
             wire.close()
             return
-        if own is None or not is_allowed(own.door, guest) or _too_many(own.guests, guest):
+        if own is None or not is_allowed(own.access, client) or _too_many(own.clients, client):
             wire.close()
             return
-        own.guests.add(guest)
-        guest.task = asyncio.create_task(self._host(own, guest))
-        guest.task.add_done_callback(partial(_on_disconnect, own, guest))  # a cancelled task may never start
+        own.clients.add(client)
+        client.task = asyncio.create_task(self._host(own, client))
+        client.task.add_done_callback(partial(_on_disconnect, own, client))  # a cancelled task may never start
 
-    async def _host(self, own: _OpenInstance, guest: _Connection) -> None:
+    async def _host(self, own: _OpenInstance, client: _Connection) -> None:
         """Serve one connection from start to end."""
 
         def arrived() -> None:
-            guest.logged_in = True
+            client.logged_in = True
 
         try:
-            options = await server_options(own.host_key, lambda: ClientConnection(own.room, guest.peer, arrived))
-            guest.conn = await asyncssh.run_server(guest.wire, options=options)
-            await guest.conn.wait_closed()
+            options = await server_options(own.host_key, lambda: ClientConnection(own.endpoint, client.peer, arrived))
+            client.conn = await asyncssh.run_server(client.wire, options=options)
+            await client.conn.wait_closed()
         except (OSError, asyncssh.Error):
             pass  # the client did not log in, or left
         except Exception:  # an error in one connection must not affect others
@@ -250,13 +252,13 @@ class EmbeddedSshGateway:
 
     async def _disconnect(self, own: _OpenInstance, unwanted: Callable[[_Connection], bool]) -> None:
         tasks = []
-        for guest in [item for item in own.guests if unwanted(item)]:
-            if guest.conn is not None:
-                guest.conn.abort()
-            elif guest.task is not None:
-                guest.task.cancel()
-            if guest.task is not None:
-                tasks.append(guest.task)
+        for client in [item for item in own.clients if unwanted(item)]:
+            if client.conn is not None:
+                client.conn.abort()
+            elif client.task is not None:
+                client.task.cancel()
+            if client.task is not None:
+                tasks.append(client.task)
         if tasks:
             await asyncio.wait(tasks, timeout=FOLLOW_S / 2)
 
@@ -269,54 +271,54 @@ class EmbeddedSshGateway:
 class SshRoutedExec:
     """Exec interface whose port 22 leads to the agent's SSH server where an instance needs it."""
 
-    def __init__(self, doorway: ExecInterface, bridge: EmbeddedSshGateway) -> None:
-        self._doorway = doorway
+    def __init__(self, exec_interface: ExecInterface, bridge: EmbeddedSshGateway) -> None:
+        self._exec_interface = exec_interface
         self._bridge = bridge
 
     def connect(self, instance: str, port: int) -> socket.socket:
         found = self._bridge.connection(instance) if port == SSH_PORT else None
-        return self._doorway.connect(instance, port) if found is None else found
+        return self._exec_interface.connect(instance, port) if found is None else found
 
     def terminal(self, instance: str, session: str, size: tuple[int, int]) -> Terminal:
-        return self._doorway.terminal(instance, session, size)
+        return self._exec_interface.terminal(instance, session, size)
 
     def command(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Command:
-        return self._doorway.command(instance, words, env)
+        return self._exec_interface.command(instance, words, env)
 
     def hang_up(self, instance: str, keep: Sequence[str]) -> None:
-        self._doorway.hang_up(instance, keep)
+        self._exec_interface.hang_up(instance, keep)
 
     def close(self) -> None:
-        self._doorway.close()
+        self._exec_interface.close()
 
 
-def _on_disconnect(own: _OpenInstance, guest: _Connection, _ended: asyncio.Task[None]) -> None:
-    own.guests.discard(guest)
-    guest.wire.close()
+def _on_disconnect(own: _OpenInstance, client: _Connection, _ended: asyncio.Task[None]) -> None:
+    own.clients.discard(client)
+    client.wire.close()
 
 
-def _is_denied(door: SshAccess, guest: _Connection) -> bool:
-    return not is_allowed(door, guest)
+def _is_denied(access: SshAccess, client: _Connection) -> bool:
+    return not is_allowed(access, client)
 
 
-def is_allowed(door: SshAccess, guest: _Connection) -> bool:
+def is_allowed(access: SshAccess, client: _Connection) -> bool:
     """Return whether the guest's address is allowed; the relay has already checked those of tunnels."""
-    if guest.by_tunnel or not door.allow_from:
+    if client.by_tunnel or not access.allow_from:
         return True
     with suppress(ValueError):
-        address = ipaddress.ip_address(guest.peer[0])
-        return any(address in ipaddress.ip_network(text, strict=False) for text in door.allow_from)
+        address = ipaddress.ip_address(client.peer[0])
+        return any(address in ipaddress.ip_network(text, strict=False) for text in access.allow_from)
     return False
 
 
-def _entry(door: SshAccess) -> Credentials:
-    return Credentials(known_keys(door.keys), door.password_hash)
+def _entry(access: SshAccess) -> Credentials:
+    return Credentials(known_keys(access.keys), access.password_hash)
 
 
-def _too_many(guests: Iterable[_Connection], fresh: _Connection) -> bool:
-    own = list(guests)
-    strangers = [guest for guest in own if not guest.logged_in]
-    from_one = [guest for guest in strangers if guest.peer[0] == fresh.peer[0] and not fresh.by_tunnel]
+def _too_many(clients: Iterable[_Connection], fresh: _Connection) -> bool:
+    own = list(clients)
+    strangers = [client for client in own if not client.logged_in]
+    from_one = [client for client in strangers if client.peer[0] == fresh.peer[0] and not fresh.by_tunnel]
     return (
         len(strangers) >= UNAUTHENTICATED_AT_ONCE
         or len(from_one) >= UNAUTHENTICATED_PER_ADDRESS

@@ -82,9 +82,9 @@ class TerminalProgram(Program):
 
     @classmethod
     async def show(
-        cls, doorway: TerminalExec, instance: str, words: Sequence[str], env: Mapping[str, str]
+        cls, exec_interface: TerminalExec, instance: str, words: Sequence[str], env: Mapping[str, str]
     ) -> "TerminalProgram":
-        terminal = await open_in_thread(doorway.screen, instance, words, env)
+        terminal = await open_in_thread(exec_interface.screen, instance, words, env)
         terminal.connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=terminal.connection, limit=PIECE)
         if terminal.first:
@@ -109,10 +109,10 @@ class SshSession(SSHServerStreamSession[bytes]):
     """One channel of a connection. `spawn` runs work that must outlive the connection."""
 
     def __init__(
-        self, doorway: TerminalExec, instance: str, peer: tuple[str, int], spawn: Spawn, ended: Callable[[], None]
+        self, exec_interface: TerminalExec, instance: str, peer: tuple[str, int], spawn: Spawn, ended: Callable[[], None]
     ) -> None:
         super().__init__(self._serve)
-        self._doorway = doorway
+        self._exec_interface = exec_interface
         self._instance = instance
         self._peer = peer
         self._spawn = spawn
@@ -144,7 +144,7 @@ class SshSession(SSHServerStreamSession[bytes]):
 
     def signal_received(self, signal: str) -> None:
         if _SIGNALS.fullmatch(signal):
-            self._spawn(send_signal(self._doorway, self._instance, signal, only=self._name))
+            self._spawn(send_signal(self._exec_interface, self._instance, signal, only=self._name))
 
     def break_received(self, msec: int) -> bool:
         return False
@@ -174,22 +174,22 @@ class SshSession(SSHServerStreamSession[bytes]):
 
     async def _run(self, stdin: SSHReader[bytes], stdout: SSHWriter[bytes], stderr: SSHWriter[bytes]) -> int | None:
         if self._channel.get_subsystem():
-            server = await script_output(self._doorway, self._instance, FIND_SFTP)
+            server = await script_output(self._exec_interface, self._instance, FIND_SFTP)
             if not server:
                 return await self._serve_files()
-            return await self._join(await self._begin([server]), stdin, stdout, stderr)
+            return await self._join(await self._start_program([server]), stdin, stdout, stderr)
         command = self._channel.get_command()
         words = ["/bin/sh", "-c", LOGIN_SCRIPT, "ssh", *([] if command is None else [command])]
-        return await self._join(await self._begin(words), stdin, stdout, stderr)
+        return await self._join(await self._start_program(words), stdin, stdout, stderr)
 
-    async def _begin(self, words: Sequence[str]) -> Program:
+    async def _start_program(self, words: Sequence[str]) -> Program:
         env = self._environment()
         kind = self._channel.get_terminal_type()
         if kind is None:
-            return await Program.start(self._doorway, self._instance, words, env)
+            return await Program.start(self._exec_interface, self._instance, words, env)
         columns, rows = _bounded(*self._channel.get_terminal_size()[:2])
         env |= {"TERM": kind or "dumb", "BERTH_SIZE": f"rows {rows} cols {columns}"}
-        self._screen = await TerminalProgram.show(self._doorway, self._instance, words, env)
+        self._screen = await TerminalProgram.show(self._exec_interface, self._instance, words, env)
         # The window may have changed meanwhile, and an image without stty was not told its size at all.
         self._spawn(self._screen.resize(*_bounded(*self._channel.get_terminal_size()[:2])))
         return self._screen
@@ -204,21 +204,21 @@ class SshSession(SSHServerStreamSession[bytes]):
         self, program: Program, stdin: SSHReader[bytes], stdout: SSHWriter[bytes], stderr: SSHWriter[bytes]
     ) -> int | None:
         """Copy both ways until the program ends or the client leaves; then send SIGHUP to the program."""
-        ways = [asyncio.create_task(_feed(stdin, program)), asyncio.create_task(self._gone.wait())]
+        tasks = [asyncio.create_task(_feed(stdin, program)), asyncio.create_task(self._gone.wait())]
         showing = asyncio.create_task(_show(program, stdout, stderr))
         try:
-            await asyncio.wait([showing, ways[1]], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([showing, tasks[1]], return_when=asyncio.FIRST_COMPLETED)
             return await program.exit_code() if showing.done() and showing.result() else None
         finally:
             if not (showing.done() and not showing.cancelled() and showing.exception() is None and showing.result()):
-                self._spawn(send_signal(self._doorway, self._instance, "HUP", only=self._name))
-            for task in (*ways, showing):
+                self._spawn(send_signal(self._exec_interface, self._instance, "HUP", only=self._name))
+            for task in (*tasks, showing):
                 task.cancel()
             program.close()
 
     async def _serve_files(self) -> int:
         """Serve SFTP for an image without a server, by shell commands in the container."""
-        async with ShellWorker(self._doorway, self._instance) as worker:
+        async with ShellWorker(self._exec_interface, self._instance) as worker:
             files, stdout = ContainerFiles(self._channel, worker), _UnclosableWriter[bytes](self, self._channel)
             await run_sftp_server(files, _BackpressureReader(self, self._channel, stdout), stdout, 3)
         return 0
@@ -254,7 +254,7 @@ class _UnclosableWriter(SSHWriter[AnyStr]):
 async def _feed(stdin: SSHReader[bytes], program: Program) -> None:
     with suppress(OSError):
         while piece := await stdin.read(PIECE):
-            if not await program.give(piece):
+            if not await program.write(piece):
                 return
         program.close_input()
 
@@ -271,9 +271,11 @@ async def _show(program: Program, stdout: SSHWriter[bytes], stderr: SSHWriter[by
     return True
 
 
-async def script_output(doorway: ExecInterface, instance: str, script: str, env: Mapping[str, str] | None = None) -> str:
+async def script_output(
+    exec_interface: ExecInterface, instance: str, script: str, env: Mapping[str, str] | None = None
+) -> str:
     """Return the output of a short script in the container."""
-    program = await Program.start(doorway, instance, ["/bin/sh", "-c", script], env or {})
+    program = await Program.start(exec_interface, instance, ["/bin/sh", "-c", script], env or {})
     found = b""
     try:
         program.close_input()
@@ -285,11 +287,13 @@ async def script_output(doorway: ExecInterface, instance: str, script: str, env:
 
 
 async def send_signal(
-    doorway: ExecInterface, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()
+    exec_interface: ExecInterface, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()
 ) -> None:
     """Signal the process group of one session, or of all but those to keep, as far as they still run."""
     with suppress(EngineRefused, EngineSilent, OSError):
-        await script_output(doorway, instance, SIGNAL_SCRIPT, {"SIGNAL": signal, "ONLY": only, "KEEP": " ".join(keep)})
+        await script_output(
+            exec_interface, instance, SIGNAL_SCRIPT, {"SIGNAL": signal, "ONLY": only, "KEEP": " ".join(keep)}
+        )
 
 
 def _bounded(columns: int, rows: int) -> tuple[int, int]:

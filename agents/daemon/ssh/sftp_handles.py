@@ -18,7 +18,7 @@ class OpenFile:
         self.path = path
         self._worker = worker
         self._append = append
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._whole: bytes | None = None  # content of a small file that is being read
         self._reading: Program | None = None
         self._read_at = 0  # offset that the program has reached
@@ -30,7 +30,7 @@ class OpenFile:
 
     async def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes; only an empty result means the end of the file."""
-        async with self._turn:
+        async with self._lock:
             await self._flush()
             size = min(size, PART)
             if self._whole is None and self._reading is None and offset == 0:
@@ -41,7 +41,7 @@ class OpenFile:
             return await self._read_on(offset, size)
 
     async def write(self, offset: int, content: bytes) -> None:
-        async with self._turn:
+        async with self._lock:
             self._reset_reading()
             if self._append:
                 await self._flush()
@@ -61,11 +61,11 @@ class OpenFile:
 
     async def settle(self) -> None:
         """Flush: write everything that is buffered to the file."""
-        async with self._turn:
+        async with self._lock:
             await self._flush()
 
     async def close(self) -> None:
-        async with self._turn:
+        async with self._lock:
             self._reset_reading()
             await self._flush()
 
@@ -98,7 +98,7 @@ class OpenFile:
         self._ahead.clear()
 
     async def _write_on(self, content: bytes) -> None:
-        if self._writing is None or not await self._writing.give(content):
+        if self._writing is None or not await self._writing.write(content):
             await self._flush()
             raise ContainerCommandFailed("The container took no more.")
         self._written_at += len(content)

@@ -38,15 +38,15 @@ def encode_path(path: bytes) -> str:
 class ShellWorker:
     """A shell in the container that runs scripts one after the other."""
 
-    def __init__(self, doorway: ExecInterface, instance: str) -> None:
-        self._doorway = doorway
+    def __init__(self, exec_interface: ExecInterface, instance: str) -> None:
+        self._exec_interface = exec_interface
         self._instance = instance
         self._program: Program | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self.home = b"/"
 
     async def __aenter__(self) -> "ShellWorker":
-        self._program = await Program.start(self._doorway, self._instance, ["/bin/sh"], ENV)
+        self._program = await Program.start(self._exec_interface, self._instance, ["/bin/sh"], ENV)
         self.home = (await self.run(b'cd "${HOME:-/}" 2>/dev/null || cd /; printf %s "$PWD"')) or b"/"
         return self
 
@@ -61,10 +61,10 @@ class ShellWorker:
         Raises:
             ContainerCommandFailed: It failed; the text is the end of its output.
         """
-        async with self._turn:
+        async with self._lock:
             mark = os.urandom(16).hex().encode()
             line = b"( " + script + b"\n) </dev/null 2>&1; printf '\\n%s %d\\n' " + mark + b" $?\n"
-            if self._program is None or not await self._program.give(line):
+            if self._program is None or not await self._program.write(line):
                 raise ContainerCommandFailed("the shell in the container has ended")
             return await self._answer(self._program, b"\n" + mark + b" ")
 
@@ -100,4 +100,4 @@ class ShellWorker:
     async def stream(self, script: str, path: bytes, offset: int) -> Program:
         """Start READ or WRITE as a program of its own."""
         words = ["/bin/sh", "-c", script, "sh", encode_path(path), str(offset)]
-        return await Program.start(self._doorway, self._instance, words, ENV)
+        return await Program.start(self._exec_interface, self._instance, words, ENV)

@@ -18,10 +18,10 @@ class PeerConnectionLost(StreamLost):
 class PeerConnection:
     """A connection to the other side. Calls block; one thread may use it at a time, any may call `close`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, outlet: WebSocketStream) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, websocket: WebSocketStream) -> None:
         self._loop = loop
-        self._outlet = outlet
-        self._frames = aiter(outlet)
+        self._websocket = websocket
+        self._frames = aiter(websocket)
 
     def send(self, piece: bytes) -> None:
         """Send one message of at most LARGEST bytes; waits while the other side is slow.
@@ -32,7 +32,7 @@ class PeerConnection:
         if len(piece) > LARGEST:
             raise ValueError(f"A message has at most {LARGEST} bytes.")
         try:
-            wait_for(self._loop, self._outlet.give(piece), 600.0)
+            wait_for(self._loop, self._websocket.send(piece), 600.0)
         except (OSError, TimeoutError) as error:
             raise PeerConnectionLost(str(error)) from error
 
@@ -49,7 +49,7 @@ class PeerConnection:
             raise PeerConnectionLost("the other side is silent") from error
 
     def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._outlet.close(), self._loop)
+        asyncio.run_coroutine_threadsafe(self._websocket.close(), self._loop)
 
     def __enter__(self) -> "PeerConnection":
         return self
@@ -70,17 +70,17 @@ async def connect_to_peer(url: str, wait_s: float) -> WebSocketStream:
     Raises:
         StreamLost: The connection failed, or the other side did not come.
     """
-    outlet = await dial(url)
+    websocket = await dial(url)
     try:
         async with asyncio.timeout(wait_s):
-            async for frame in outlet:
+            async for frame in websocket:
                 if isinstance(frame, str) and parse_json_object(frame).get("joined"):
-                    return outlet
+                    return websocket
     except TimeoutError as error:
-        await outlet.close()
+        await websocket.close()
         raise StreamLost("the other side did not come") from error
-    await outlet.close()
-    raise StreamLost(f"the relay closed: {outlet.verdict}")
+    await websocket.close()
+    raise StreamLost(f"the relay closed: {websocket.verdict}")
 
 
 def wait_for(loop: asyncio.AbstractEventLoop, work: Any, timeout: float) -> Any:

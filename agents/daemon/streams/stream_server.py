@@ -12,21 +12,22 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes, urlencode
 
 from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream, dial
 from agents.daemon.engine.exec_interface import ExecInterface, SimulatedExec
 from agents.daemon.engine.exec_stream import open_in_thread
-from agents.daemon.engine.interface import EngineRefused, EngineSilent
-from agents.daemon.files.file_server import FileServer
+from agents.daemon.engine.interface import SSH_PORT, EngineRefused, EngineSilent
+from agents.daemon.files.file_server import FileServer, OnlyPath
 from agents.daemon.streams.peer_connection import PeerConnection, PeerConnectionLost, connect_to_peer, wait_for
+from agents.daemon.streams.stream_limits import Door, OpenStreams, TooManyStreams
 from agents.daemon.streams.tcp_forward import forward
 from agents.daemon.streams.terminals import Terminals
 from agents.protocol.codec import parse_json_object
 from agents.protocol.messages import DesiredState, Tunnel
-from agents.protocol.stream_grants import EXEC, FILES, PORT, READ, BadGrant, Grant, open_grant
+from agents.protocol.stream_grants import EXEC, FILES, PORT, READ, WRITE, BadGrant, Grant, open_grant
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ SIGN_OF_LIFE_S: Final = 15.0
 FIRST_PAUSE_S: Final = 0.25
 LONGEST_PAUSE_S: Final = 15.0
 STEADY_S: Final = 30.0  # a link that lasted this long counts as good
-AT_ONCE: Final = 512
+# What each grant of files allows.
+_ONE_PATH: Final = {READ: frozenset({"read", "sum"}), WRITE: frozenset({"write", "unpack"})}
 
 
 class Refused(Exception):
@@ -60,32 +62,25 @@ class StreamConfig:
         return time.monotonic() + self.clock_ahead_s
 
 
-@dataclass
-class _StreamUsage:
-    """Used grants, until they expire, and the number of streams into each instance."""
-
-    grants: dict[str, int] = field(default_factory=dict)
-    open: dict[str, int] = field(default_factory=dict)
-
-
 class StreamServer:
-    """One host's streams. `follow`, `stop`, `sessions` and `open_pair` are for other threads."""
+    """One host's streams. `apply`, `stop`, `sessions` and `open_peer` are for other threads."""
 
-    def __init__(self, doorway: ExecInterface | None = None) -> None:
-        self._doorway = doorway or SimulatedExec()
+    def __init__(self, exec_interface: ExecInterface | None = None) -> None:
+        self._exec_interface = exec_interface or SimulatedExec()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._terminals = Terminals(self._doorway)
-        self._files = FileServer(self._doorway)
+        self._terminals = Terminals(self._exec_interface)
+        self._files = FileServer(self._exec_interface)
         self._standing = StreamConfig()
         self._changed = asyncio.Event()
-        self._use = _StreamUsage()
+        self._open = OpenStreams()
+        self._used_grants: dict[str, int] = {}  # by id, with the time at which they expire
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- for other threads
 
-    def follow(self, desired: DesiredState) -> None:
+    def apply(self, desired: DesiredState) -> None:
         """Apply a sync's answer; the thread starts with the first link that is wanted."""
         if not desired.link_url and self._thread is None:
             return
@@ -97,14 +92,14 @@ class StreamServer:
             running=frozenset(item.id for item in desired.instances if item.run == "running"),
             clock_ahead_s=(desired.now or time.time()) - time.monotonic(),
         )
-        self._standing = standing  # set at once for `open_pair`, since an operation may start with this very sync
+        self._standing = standing  # set at once for `open_peer`, since an operation may start with this very sync
         self._ensure_loop().call_soon_threadsafe(self._changed.set)
 
     def sessions(self, instance: str) -> int:
         """Return how many streams lead into the instance: watched terminals and connections to ports."""
-        return self._use.open.get(instance, 0)
+        return self._open.of_instance(instance)
 
-    def open_pair(self, pair: str, ticket: str, *, wait_s: float = 10.0) -> PeerConnection:
+    def open_peer(self, pair: str, ticket: str, *, wait_s: float = 10.0) -> PeerConnection:
         """Open a connection to the other host of a copy, once that host is there too.
 
         Raises:
@@ -126,7 +121,7 @@ class StreamServer:
             if self._thread is not None and self._loop is not None and self._thread.is_alive():
                 self._loop.call_soon_threadsafe(self._cancel_all)
                 self._thread.join(10)
-        self._doorway.close()
+        self._exec_interface.close()
 
     def _ensure_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
@@ -158,7 +153,7 @@ class StreamServer:
             await asyncio.sleep(SIGN_OF_LIFE_S)
             await self._terminals.end()
             now = self._standing.now()
-            self._use.grants = {key: ends for key, ends in self._use.grants.items() if ends > now}
+            self._used_grants = {key: ends for key, ends in self._used_grants.items() if ends > now}
 
     async def _keep_link(self) -> None:
         pause = FIRST_PAUSE_S
@@ -200,7 +195,9 @@ class StreamServer:
         with suppress(StreamLost):
             while self._standing.url == url:
                 self._changed.clear()
-                await link.say(ticket=self._standing.ticket, tunnels=[vars(tunnel) for tunnel in self._standing.tunnels])
+                await link.send_json(
+                    ticket=self._standing.ticket, tunnels=[vars(tunnel) for tunnel in self._standing.tunnels]
+                )
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), SIGN_OF_LIFE_S)
         await link.close()
@@ -218,7 +215,7 @@ class StreamServer:
             await self._serve(f"{url}/{quote(stream)}", grant, str(words.get("size", "")))
         except Refused as error:
             with suppress(StreamLost):
-                await link.say(refused=stream, code=error.code, detail=str(error))
+                await link.send_json(refused=stream, code=error.code, detail=str(error))
         except StreamLost as error:
             logger.info("a stream was lost before it began: %s", error)
         except Exception:  # an error in one stream must not affect others
@@ -230,20 +227,18 @@ class StreamServer:
         Either the request has a grant signed by the control plane, or it names a tunnel of this host.
 
         Raises:
-            Refused: It has neither, the instance should not run, or too many streams are open.
+            Refused: It has neither, or the instance should not run.
         """
         standing = self._standing
         if "tunnel" in words:
             found = next((item for item in standing.tunnels if item.relay_port == words["tunnel"]), None)
             if found is None:
                 raise Refused("no_tunnel", "This host has no such tunnel.")
-            grant = Grant("", found.instance, PORT, 0, found.port, once=False)
+            grant = Grant("", found.instance, PORT, 0, found.port, once=False)  # without an id: nobody signed it
         else:
             grant = self._verify_grant(standing, str(words.get("grant", "")))
         if grant.instance not in standing.running:
             raise Refused("not_running", "The instance is not running.")
-        if sum(self._use.open.values()) >= AT_ONCE:
-            raise Refused("too_many_streams", "Too many streams are open on this host.")
         return grant
 
     def _verify_grant(self, standing: StreamConfig, text: str) -> Grant:
@@ -252,60 +247,61 @@ class StreamServer:
         except BadGrant as error:
             raise Refused("bad_grant", f"The grant is {error}.") from error
         if grant.once:
-            if grant.id in self._use.grants:
+            if grant.id in self._used_grants:
                 raise Refused("grant_used", "The ticket has been used; ask for a new one.")
-            self._use.grants[grant.id] = grant.expires_at
+            self._used_grants[grant.id] = grant.expires_at
         return grant
 
     async def _serve(self, url: str, grant: Grant, size: str) -> None:
-        ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        handlers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
             PORT: lambda: self._serve_port(url, grant),
             EXEC: lambda: self._serve_terminal(url, grant, size),
             FILES: lambda: self._serve_files(url, grant),
             READ: lambda: self._serve_files(url, grant),
+            WRITE: lambda: self._serve_files(url, grant),
         }
-        if grant.kind not in ways:
+        if grant.kind not in handlers:
             raise Refused("unknown_kind", f"This agent knows no stream of the kind {grant.kind}; it may be too old.")
-        self._use.open[grant.instance] = self._use.open.get(grant.instance, 0) + 1
+        strangers: Door = "ssh" if grant.port == SSH_PORT else "port"
         try:
-            await ways[grant.kind]()
+            with self._open.place(grant.instance, None if grant.id else strangers):
+                await handlers[grant.kind]()
+        except TooManyStreams as error:
+            raise Refused("too_many_streams", str(error)) from error
         except (EngineRefused, EngineSilent) as error:
             raise Refused("not_there", str(error)[:200]) from error
-        finally:
-            self._use.open[grant.instance] -= 1
-            if not self._use.open[grant.instance]:
-                del self._use.open[grant.instance]
 
     async def _serve_port(self, url: str, grant: Grant) -> None:
         try:
-            inside = await open_in_thread(self._doorway.connect, grant.instance, grant.port)
+            inside = await open_in_thread(self._exec_interface.connect, grant.instance, grant.port)
         except OSError as error:
             raise Refused("port_silent", f"Nothing answers at port {grant.port} of the instance: {error}.") from error
         try:
-            outlet = await dial(url)
+            websocket = await dial(url)
         except (StreamLost, asyncio.CancelledError):
             inside.close()
             raise
-        await forward(outlet, inside)
+        await forward(websocket, inside)
 
     async def _serve_terminal(self, url: str, grant: Grant, size: str) -> None:
         try:
             session = await self._terminals.open(grant.instance, grant.session or grant.id, size)
         except OSError as error:
             raise Refused("not_there", str(error)[:200]) from error
-        outlet = await dial(url)
+        websocket = await dial(url)
         try:
-            await self._terminals.attach(session, outlet)
+            await self._terminals.attach(session, websocket)
         finally:
-            await outlet.close()
+            await websocket.close()
 
     async def _serve_files(self, url: str, grant: Grant) -> None:
-        """Serve file requests one by one; a grant to read is limited to its own path, whatever is requested."""
+        """Serve file requests one by one; a grant for one path is limited to that, whatever is requested."""
         if self._files.crowded(grant.instance):
             raise Refused("too_many_streams", "Too many are at this instance's files; close a page or wait for one to end.")
-        outlet = await dial(url)
+        websocket = await dial(url)
         try:
-            only = os.fsdecode(unquote_to_bytes(grant.path)) if grant.kind == READ else None
-            await self._files.serve(grant.instance, outlet, only=only)
+            ways = _ONE_PATH.get(grant.kind)
+            only = OnlyPath(os.fsdecode(unquote_to_bytes(grant.path)), ways) if ways else None
+            await self._files.serve(grant.instance, websocket, only=only)
         finally:
-            await outlet.close()
+            await websocket.close()

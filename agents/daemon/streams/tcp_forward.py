@@ -10,29 +10,29 @@ from agents.protocol.codec import parse_json_object
 PIECE: Final = 64 * 1024
 
 
-async def forward(outlet: WebSocketStream, inside: socket.socket) -> None:
+async def forward(websocket: WebSocketStream, inside: socket.socket) -> None:
     """Copy both ways, each until its own end of input, or until either side is gone; then close both."""
     inside.setblocking(False)
     reader, writer = await asyncio.open_connection(sock=inside, limit=PIECE)
-    ways = [asyncio.create_task(_outwards(reader, outlet)), asyncio.create_task(_inwards(outlet, writer))]
+    tasks = [asyncio.create_task(_outwards(reader, websocket)), asyncio.create_task(_inwards(websocket, writer))]
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         writer.close()
-        await outlet.close()
+        await websocket.close()
 
 
-async def _outwards(reader: asyncio.StreamReader, outlet: WebSocketStream) -> None:
+async def _outwards(reader: asyncio.StreamReader, websocket: WebSocketStream) -> None:
     while piece := await reader.read(PIECE):
-        await outlet.give(piece)
-    await outlet.say(eof=True)
+        await websocket.send(piece)
+    await websocket.send_json(eof=True)
 
 
-async def _inwards(outlet: WebSocketStream, writer: asyncio.StreamWriter) -> None:
-    async for frame in outlet:
+async def _inwards(websocket: WebSocketStream, writer: asyncio.StreamWriter) -> None:
+    async for frame in websocket:
         if isinstance(frame, bytes):
             writer.write(frame)
             await writer.drain()

@@ -34,7 +34,7 @@ class TerminalSession:
     terminal: Terminal
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    outlet: WebSocketStream | None = None
+    websocket: WebSocketStream | None = None
     kept: deque[bytes] = field(default_factory=deque)
     kept_bytes: int = 0
     flowing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,14 +52,14 @@ class TerminalSession:
 class Terminals:
     """Terminals of one host. Everything here belongs to the streams' own thread."""
 
-    def __init__(self, doorway: ExecInterface) -> None:
-        self._doorway = doorway
+    def __init__(self, exec_interface: ExecInterface) -> None:
+        self._exec_interface = exec_interface
         self._sessions: dict[Key, TerminalSession] = {}
         self._opening = asyncio.Lock()
 
     def watched(self, instance: str) -> int:
         """Return how many terminals are being watched."""
-        return sum(key[0] == instance and own.outlet is not None for key, own in self._sessions.items())
+        return sum(key[0] == instance and own.websocket is not None for key, own in self._sessions.items())
 
     async def open(self, instance: str, name: str, size: str) -> TerminalSession:
         """Return the session of that name, or one with a new shell.
@@ -79,7 +79,7 @@ class Terminals:
                 return found
             await self._make_room(instance)
             await asyncio.to_thread(self._hang_up_strangers, instance, name)
-            terminal = await open_in_thread(self._doorway.terminal, instance, name, _size(size))
+            terminal = await open_in_thread(self._exec_interface.terminal, instance, name, _size(size))
             terminal.connection.setblocking(False)
             session = TerminalSession(key, terminal, *await asyncio.open_connection(sock=terminal.connection))
             session.keep(terminal.first)
@@ -87,39 +87,39 @@ class Terminals:
             session.pump = asyncio.create_task(self._forward_output(session))
             return session
 
-    async def attach(self, session: TerminalSession, outlet: WebSocketStream) -> None:
+    async def attach(self, session: TerminalSession, websocket: WebSocketStream) -> None:
         """Connect a client with a session until either ends; a second client takes over from the first."""
-        if session.outlet is not None:
-            await session.outlet.close()
+        if session.websocket is not None:
+            await session.websocket.close()
         with suppress(StreamLost):
             if session.kept:
-                await outlet.give(b"".join(session.kept))
-            session.outlet = outlet
+                await websocket.send(b"".join(session.kept))
+            session.websocket = websocket
             session.flowing.set()
             if session.ended:
                 await self._send_exit_code(session)
-            async for frame in outlet:
+            async for frame in websocket:
                 await self._handle_frame(session, frame)
-        if session.outlet is outlet:
-            session.outlet, session.left_at = None, time.monotonic()
+        if session.websocket is websocket:
+            session.websocket, session.left_at = None, time.monotonic()
             session.flowing.set()  # a shell that nobody watches must not block
 
     async def end(self, *, all_of: bool = False) -> None:
         """Close terminals that nobody has watched for a while; with `all_of`, all."""
         now = time.monotonic()
         for key, own in list(self._sessions.items()):
-            if all_of or own.ended or (own.outlet is None and now - own.left_at > LINGER_S):
+            if all_of or own.ended or (own.websocket is None and now - own.left_at > LINGER_S):
                 await self._close_session(key)
 
     def _hang_up_strangers(self, instance: str, name: str) -> None:
         """Send SIGHUP to shells that an earlier run of this agent left, or that were closed here."""
         keep = [*(key[1] for key in self._sessions if key[0] == instance), name]
         with suppress(EngineRefused, EngineSilent):
-            self._doorway.hang_up(instance, keep)
+            self._exec_interface.hang_up(instance, keep)
 
     async def _make_room(self, instance: str) -> None:
         own = [item for key, item in self._sessions.items() if key[0] == instance]
-        for session in sorted(own, key=lambda item: (item.outlet is not None, item.left_at))[: len(own) - AT_ONCE + 1]:
+        for session in sorted(own, key=lambda item: (item.websocket is not None, item.left_at))[: len(own) - AT_ONCE + 1]:
             await self._close_session(session.key)
 
     async def _close_session(self, key: Key) -> None:
@@ -129,8 +129,8 @@ class Terminals:
         if session.pump is not None:
             session.pump.cancel()
         session.writer.transport.abort()  # what was typed and not read is lost with the shell
-        if session.outlet is not None:
-            await session.outlet.close()
+        if session.websocket is not None:
+            await session.websocket.close()
         if not session.ended:
             await asyncio.to_thread(self._hang_up_strangers, key[0], "-")
 
@@ -139,10 +139,10 @@ class Terminals:
         with suppress(OSError):
             while piece := await session.reader.read(PIECE):
                 session.keep(piece)
-                if session.outlet is not None:
+                if session.websocket is not None:
                     await session.flowing.wait()
                     with suppress(StreamLost):
-                        await session.outlet.give(piece)
+                        await session.websocket.send(piece)
         session.ended = True
         session.writer.transport.abort()
         await self._send_exit_code(session)
@@ -152,10 +152,10 @@ class Terminals:
         code: int | None = None
         with suppress(EngineRefused, EngineSilent, OSError):
             code = await asyncio.to_thread(session.terminal.exit_code)
-        if session.outlet is not None:
+        if session.websocket is not None:
             with suppress(StreamLost):
-                await session.outlet.say(exit=code)
-            await session.outlet.close()
+                await session.websocket.send_json(exit=code)
+            await session.websocket.close()
 
     async def _handle_frame(self, session: TerminalSession, frame: bytes | str) -> None:
         if isinstance(frame, bytes):

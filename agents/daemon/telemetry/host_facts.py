@@ -87,6 +87,8 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
         behind_nat=config.behind_nat,
         warnings=preflight(config, runtime, probe, state),
         nvlink=probe.nvlink(),
+        launch_settings=True,
+        publishes_udp=True,
         keeps_ssh_list=config.behind_nat or runtime.keeps_ssh_list(),  # behind NAT the relay enforces the list
         root_limit=runtime.root_limit(),
         **asdict(load_measurements(state)),

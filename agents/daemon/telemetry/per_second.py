@@ -23,11 +23,11 @@ class _ContainerTrace:
     run: tuple[str, str]
     points: deque[tuple[int, ...]]
     last: tuple[float, Usage] | None = None
-    told: int = 0
+    reported: int = 0
 
 
 class PerSecondSampler:
-    """Samples each container that `follow` names; `start` runs a thread that does so every second."""
+    """Samples each container that `set_running` names; `start` runs a thread that does so every second."""
 
     def __init__(self, runtime: Runtime, probe: GpuProbe, clock: Callable[[], float] = time.monotonic) -> None:
         self._runtime = runtime
@@ -42,7 +42,7 @@ class PerSecondSampler:
         self._begun = True
         threading.Thread(target=self._run, args=(stopped,), name="seconds", daemon=True).start()
 
-    def follow(self, running: Iterable[Container]) -> None:
+    def set_running(self, running: Iterable[Container]) -> None:
         """Set the containers that run now, and drop what is known of others."""
         if not self._begun:
             return
@@ -78,7 +78,7 @@ class PerSecondSampler:
                     round(cpu),
                     usage.ram_mb,
                 )
-                track.told = max(0, track.told - 1) if len(track.points) == KEPT else track.told
+                track.reported = max(0, track.reported - 1) if len(track.points) == KEPT else track.reported
                 track.points.append(point)
 
     def trace(self, instance: str) -> SecondTrace | None:
@@ -87,16 +87,16 @@ class PerSecondSampler:
             track = self._tracks.get(instance)
             if track is None or not track.points:
                 return None
-            track.told = len(track.points)
+            track.reported = len(track.points)
             return SecondTrace(**{name: [point[place] for point in track.points] for place, name in enumerate(_NAMES)})
 
     def keep(self) -> None:
         """Drop the seconds of the last report, which has arrived."""
         with self._lock:
             for track in self._tracks.values():
-                for _ in range(track.told):
+                for _ in range(track.reported):
                     track.points.popleft()
-                track.told = 0
+                track.reported = 0
 
     def _run(self, stopped: threading.Event) -> None:
         due = self._clock()

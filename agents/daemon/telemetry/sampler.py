@@ -53,17 +53,17 @@ class Telemetry:
             watch = (self.gpu_events, rang, stopped)
             threading.Thread(target=watch_nvml, args=watch, name="gpus", daemon=True).start()
 
-    def facts(self, told: HostFacts) -> HostFacts:
+    def facts(self, facts_read: HostFacts) -> HostFacts:
         """Return the facts with GPUs marked as unfit for which the driver has reported a fatal error."""
-        unfit = {gpu.uuid: why for gpu in told.gpus if (why := self.gpu_events.why_unfit(gpu.uuid))}
+        unfit = {gpu.uuid: why for gpu in facts_read.gpus if (why := self.gpu_events.why_unfit(gpu.uuid))}
         if not unfit:
-            return told
-        gpus = [replace(gpu, healthy=False, detail=unfit[gpu.uuid]) if gpu.uuid in unfit else gpu for gpu in told.gpus]
-        return replace(told, gpus=gpus)
+            return facts_read
+        gpus = [replace(gpu, healthy=False, detail=unfit[gpu.uuid]) if gpu.uuid in unfit else gpu for gpu in facts_read.gpus]
+        return replace(facts_read, gpus=gpus)
 
-    def take(self, containers: Iterable[Container]) -> dict[str, InstanceSample]:
+    def sample(self, containers: Iterable[Container]) -> dict[str, InstanceSample]:
         now, running = self._clock(), list(containers)
-        self._seconds.follow(running)
+        self._seconds.set_running(running)
         if now - self._taken_at < MIN_INTERVAL:
             return {}
         self._fresh, samples = {}, {}

@@ -116,8 +116,8 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> OpenConnectio
         if len(other) != _NONCE:
             raise ConnectionLost("what answered there is not the other host")
         sealed = EncryptedChannel(line, _key_of(key, own, other), is_source=True)
-        sealed.say(_HELLO)
-        if sealed.hear(DIAL_S) != _HELLO:
+        sealed.send(_HELLO)
+        if sealed.receive(DIAL_S) != _HELLO:
             raise ConnectionLost("what answered there is not the other host")
         line.largest = LARGEST
     except BaseException:
@@ -129,9 +129,9 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> OpenConnectio
 class Listener:
     """Accepts the source's connections on one port until it is closed; others are disconnected."""
 
-    def __init__(self, place: str, port: int, key: bytes, taken: Callable[[OpenConnection], None]) -> None:
+    def __init__(self, place: str, port: int, key: bytes, accept: Callable[[OpenConnection], None]) -> None:
         self._key = key
-        self._taken = taken
+        self._accept = accept
         self._lock = threading.Lock()
         self._proving: dict[SocketChannel, threading.Thread] = {}
         self._closed = False
@@ -140,7 +140,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening and drop callers that have not proven the key; `taken` is not called afterwards."""
+        """Stop listening and drop callers that have not proven the key; `accept` is not called afterwards."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # ends `accept`
         self._socket.close()
@@ -174,7 +174,7 @@ class Listener:
             if self._closed:
                 line.close()
             else:
-                self._taken(OpenConnection(line, sealed, direct=True))
+                self._accept(OpenConnection(line, sealed, direct=True))
         except OSError:
             line.close()
         finally:
@@ -192,9 +192,9 @@ class Listener:
             raise ConnectionLost("not the other host")
         line.send(own)
         sealed = EncryptedChannel(line, _key_of(self._key, other, own), is_source=False)
-        if sealed.hear(PROVE_S) != _HELLO:
+        if sealed.receive(PROVE_S) != _HELLO:
             raise ConnectionLost("not the other host")
-        sealed.say(_HELLO)
+        sealed.send(_HELLO)
         line.largest = LARGEST
         return sealed
 

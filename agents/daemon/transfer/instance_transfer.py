@@ -29,14 +29,14 @@ from agents.daemon.transfer.transfer_protocol import EncryptedChannel, ReceiveDi
 from agents.daemon.transfer.transfer_session import (
     COMPLETE_FILE,
     ListenAt,
-    OpenPair,
+    OpenPeer,
     PeerCredentials,
     SourceConnector,
     outcome_of,
     receive_transfer,
     retry_until_done,
 )
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 Checkpoint = Callable[[str], None]
 
@@ -83,14 +83,14 @@ class InstanceTransfer:
         roots: RootStore,
         disks: LoopDisks,
         state: Path,
-        open_pair: OpenPair,
+        open_peer: OpenPeer,
         listen_at: ListenAt = lambda port: "",
         checkpoint: Checkpoint = lambda name: None,
     ) -> None:
         self._roots = roots
         self._disks = disks
         self._folder = state / "moves"
-        self._open_pair = open_pair
+        self._open_peer = open_peer
         self._listen_at = listen_at
         self._checkpoint = checkpoint
 
@@ -100,23 +100,23 @@ class InstanceTransfer:
     # -- on one host
 
     def copy(self, operation: Operation) -> Mapping[str, str]:
-        trip = _read(operation)
-        with self._clean_when_unwanted(operation, trip):
-            if self._roots.is_there(trip.target, trip.number):
+        order = _read(operation)
+        with self._clean_when_unwanted(operation, order):
+            if self._roots.is_there(order.target, order.number):
                 return {}
-            if trip.disk_gb:
-                self._copy_disk(operation, trip)
+            if order.disk_gb:
+                self._copy_disk(operation, order)
             operation.progress(operation.seen.done_bytes, operation.seen.total_bytes, say("copying_system_disk"))
-            self._roots.copy(trip.source, trip.target, trip.number)
+            self._roots.copy(order.source, order.target, order.number)
             self._checkpoint("root-copied")
             operation.check()
         return {}
 
-    def _copy_disk(self, operation: Operation, trip: TransferOrder) -> None:
-        image, _ = self._disks.paths(trip.target)
+    def _copy_disk(self, operation: Operation, order: TransferOrder) -> None:
+        image, _ = self._disks.paths(order.target)
         if image.exists():
             return
-        source = self._unmounted_disk(trip)
+        source = self._unmounted_disk(order)
         spare, total = image.with_suffix(".new"), 2 * allocated_bytes(source)
         spare.unlink(missing_ok=True)
         try:
@@ -125,102 +125,102 @@ class InstanceTransfer:
             raise Failed("disk_full", "The host has no room for another data disk.") from error
         done = 0
 
-        def tell(count: int) -> None:
+        def report_progress(count: int) -> None:
             nonlocal done
             done += count
             operation.progress(min(done, total), total, say("copying_data_disk"))
 
-        sums = copy_changed_blocks(source, spare, {}, tell)
+        sums = copy_changed_blocks(source, spare, {}, report_progress)
         self._checkpoint("disk-copied")
-        if sums_on_disk(spare, tell) != sums:
+        if sums_on_disk(spare, report_progress) != sums:
             raise Failed("copy_damaged", "The copy of the data disk is not as its original.")
-        ext4.label_for(spare, trip.target)
+        ext4.relabel(spare, order.target)
         spare.replace(image)
         sync_folder(image.parent)
         self._checkpoint("disk-in-place")
 
-    def _unmounted_disk(self, trip: TransferOrder) -> Path:
-        image, _ = self._disks.paths(trip.source)
+    def _unmounted_disk(self, order: TransferOrder) -> Path:
+        image, _ = self._disks.paths(order.source)
         if not image.exists():
             raise Failed("disk_missing", "The instance's data disk is gone from the host.")
-        if not self._disks.unmount_and_wait(trip.source):  # a copy made now could lack the last writes
+        if not self._disks.unmount_and_wait(order.source):  # a copy made now could lack the last writes
             raise Failed("operation_failed", "Something on the host still has the data disk mounted.")
         return image
 
     # -- to another host
 
     def send(self, operation: Operation) -> Mapping[str, str]:
-        trip = _read(operation)
-        folder = self._own_folder(operation, trip)
+        order = _read(operation)
+        folder = self._own_folder(operation, order)
         try:
-            return self._send(operation, trip, folder)
+            return self._send(operation, order, folder)
         finally:
             if operation.unwanted or not operation.cancelled.is_set():  # else the agent ends, and continues later
                 self._roots.forget(operation.order.id)
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _send(self, operation: Operation, trip: TransferOrder, folder: Path) -> Mapping[str, str]:
+    def _send(self, operation: Operation, order: TransferOrder, folder: Path) -> Mapping[str, str]:
         root = folder / ROOT
         if not root.exists():
-            self._export_root(operation, trip, root)
+            self._export_root(operation, order, root)
         self._checkpoint("taken-out")
-        files = {ROOT: root} | ({DISK: self._unmounted_disk(trip)} if trip.disk_gb else {})
-        sheets = tuple(hash_file(name, path, _looking(operation)) for name, path in files.items())
-        parcel = TransferManifest(sheets, self._roots.parts(root))
+        files = {ROOT: root} | ({DISK: self._unmounted_disk(order)} if order.disk_gb else {})
+        hashed = tuple(hash_file(name, path, _looking(operation)) for name, path in files.items())
+        manifest = TransferManifest(hashed, self._roots.parts(root))
         self._checkpoint("described")
-        sent = parcel
+        sent = manifest
 
         def talk(line: EncryptedChannel) -> None:
             nonlocal sent
-            sent = send_files(line, parcel, files, lambda done, total: operation.progress(done, total, say("sending")))
+            sent = send_files(line, manifest, files, lambda done, total: operation.progress(done, total, say("sending")))
 
-        way = PeerCredentials.of(operation.order.args, is_source=True)
-        retry_until_done(SourceConnector(self._open_pair, way), operation, talk)
+        credentials = PeerCredentials.of(operation.order.args, is_source=True)
+        retry_until_done(SourceConnector(self._open_peer, credentials), operation, talk)
         return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
 
-    def _export_root(self, operation: Operation, trip: TransferOrder, path: Path) -> None:
+    def _export_root(self, operation: Operation, order: TransferOrder, path: Path) -> None:
         said = say("packing_system_disk")
         operation.progress(0, 0, said)
-        self._roots.take_out(
-            trip.source, trip.target, operation.order.id, path, lambda done, total: operation.progress(done, total, said)
+        self._roots.export(
+            order.source, order.target, operation.order.id, path, lambda done, total: operation.progress(done, total, said)
         )
 
     # -- from another host
 
     def receive(self, operation: Operation) -> Mapping[str, str]:
-        trip = _read(operation)
-        inbox = ReceiveDirectory(self._own_folder(operation, trip), self._disks.allocate)
-        with self._clean_when_unwanted(operation, trip):
-            if not self._roots.is_there(trip.target, trip.number):
-                self._receive_and_import(operation, trip, inbox)
+        order = _read(operation)
+        inbox = ReceiveDirectory(self._own_folder(operation, order), self._disks.allocate)
+        with self._clean_when_unwanted(operation, order):
+            if not self._roots.is_there(order.target, order.number):
+                self._receive_and_import(operation, order, inbox)
                 operation.check()
         outcome = outcome_of(inbox)
         self._roots.forget(operation.order.id)
         shutil.rmtree(inbox.folder, ignore_errors=True)  # also if an agent was killed before this line
         return outcome
 
-    def _receive_and_import(self, operation: Operation, trip: TransferOrder, inbox: ReceiveDirectory) -> None:
+    def _receive_and_import(self, operation: Operation, order: TransferOrder, inbox: ReceiveDirectory) -> None:
         if not inbox.path(COMPLETE_FILE).exists():
-            self._fetch(operation, trip, inbox)
+            self._fetch(operation, order, inbox)
         self._checkpoint("received")
-        self._import_files(operation, trip, inbox)
+        self._import_files(operation, order, inbox)
 
-    def _fetch(self, operation: Operation, trip: TransferOrder, inbox: ReceiveDirectory) -> None:
+    def _fetch(self, operation: Operation, order: TransferOrder, inbox: ReceiveDirectory) -> None:
         try:
             receive_transfer(
-                self._open_pair,
+                self._open_peer,
                 operation,
                 inbox,
-                trip.names,
-                check_room=lambda parcel: self._check_room(parcel, inbox, trip),
+                order.names,
+                check_room=lambda manifest: self._check_room(manifest, inbox, order),
                 came=lambda: self._checkpoint("chunk"),
-                known=lambda parcel: self._present_layers(operation, trip) if parcel.parts else (),
+                known=lambda manifest: self._present_layers(operation, order) if manifest.parts else (),
                 listen_at=self._listen_at,
             )
         except DiskFull as error:
             raise Failed("disk_full", NO_ROOM) from error
 
-    def _check_room(self, parcel: TransferManifest, inbox: ReceiveDirectory, trip: TransferOrder) -> None:
+    def _check_room(self, manifest: TransferManifest, inbox: ReceiveDirectory, order: TransferOrder) -> None:
         """Check the room, before the first byte.
 
         The root needs its size three times: as a file, unpacked, and as the engine's layers.
@@ -228,59 +228,59 @@ class InstanceTransfer:
         Raises:
             Failed: The host has no room, or the manifest exceeds what was rented.
         """
-        sizes = {sheet.name: sheet.size for sheet in parcel.sheets}
-        if sizes.get(DISK, 0) > trip.disk_gb * GIB:
+        sizes = {file.name: file.size for file in manifest.files}
+        if sizes.get(DISK, 0) > order.disk_gb * GIB:
             raise Failed("bad_parcel", "The data disk that arrives is larger than the one that was rented.")
-        if trip.root_bytes and sizes[ROOT] > trip.root_bytes:
+        if order.root_bytes and sizes[ROOT] > order.root_bytes:
             raise Failed("system_disk_full", TOO_LARGE)
         there = sum(allocated_bytes(inbox.path(name)) for name in sizes if inbox.path(name).exists())
-        needed = parcel.sent_bytes + 2 * sizes[ROOT] - there
+        needed = manifest.sent_bytes + 2 * sizes[ROOT] - there
         if shutil.disk_usage(inbox.folder).free < needed + HEADROOM:
             raise Failed("disk_full", NO_ROOM)
 
-    def _import_files(self, operation: Operation, trip: TransferOrder, inbox: ReceiveDirectory) -> None:
+    def _import_files(self, operation: Operation, order: TransferOrder, inbox: ReceiveDirectory) -> None:
         """Put the data disk in place first: the saved root shows that everything is there."""
         operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, say("unpacking_system_disk"))
-        image, _ = self._disks.paths(trip.target)
-        if trip.disk_gb and inbox.path(DISK).exists():
-            check_received(inbox.path(DISK), (trip.source, trip.target), operation.check)
-            ext4.label_for(inbox.path(DISK), trip.target)
+        image, _ = self._disks.paths(order.target)
+        if order.disk_gb and inbox.path(DISK).exists():
+            check_received(inbox.path(DISK), (order.source, order.target), operation.check)
+            ext4.relabel(inbox.path(DISK), order.target)
             inbox.path(DISK).replace(image)
             sync_folder(image.parent)
         self._checkpoint("disk-in-place")
-        if trip.disk_gb and not image.exists():
+        if order.disk_gb and not image.exists():
             raise Failed("disk_missing", "The data disk that came is gone from the host.")
-        held = self._present_layers(operation, trip)
-        self._roots.import_root(inbox.path(ROOT), trip.target, trip.number, most=trip.root_bytes, held=held)
+        held = self._present_layers(operation, order)
+        self._roots.import_root(inbox.path(ROOT), order.target, order.number, most=order.root_bytes, held=held)
         self._checkpoint("root-in-place")
 
-    def _present_layers(self, operation: Operation, trip: TransferOrder) -> frozenset[str]:
+    def _present_layers(self, operation: Operation, order: TransferOrder) -> frozenset[str]:
         """Return the layers that are present of the instance's own image.
 
         Layers of other images here may hold data of other renters.
         """
-        return self._roots.hold(trip.image, operation.order.id) if trip.image else frozenset()
+        return self._roots.hold(order.image, operation.order.id) if order.image else frozenset()
 
     # -- both
 
     @contextmanager
-    def _clean_when_unwanted(self, operation: Operation, trip: TransferOrder) -> Iterator[None]:
+    def _clean_when_unwanted(self, operation: Operation, order: TransferOrder) -> Iterator[None]:
         """Delete what was made if the order is withdrawn, since the instance may be proven gone already."""
         try:
             yield
         except Superseded:
             if operation.unwanted:
-                self._roots.drop(trip.target, trip.number)
+                self._roots.delete(order.target, order.number)
                 self._roots.forget(operation.order.id)
-                self._disks.drop(trip.target)
+                self._disks.delete(order.target)
             raise
 
-    def _own_folder(self, operation: Operation, trip: TransferOrder) -> Path:
+    def _own_folder(self, operation: Operation, order: TransferOrder) -> Path:
         """Make the order's folder, after deleting old folders of others.
 
         Its name starts with the target, so that deleting the target deletes it too.
         """
-        own = self._folder / f"{trip.target}-{operation.order.id}"
+        own = self._folder / f"{order.target}-{operation.order.id}"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         oldest = time.time() - STALE_AFTER
         for folder in self._folder.iterdir():
@@ -299,7 +299,7 @@ def transfer_operators(
     disks: Disks,
     *,
     state: Path,
-    open_pair: OpenPair,
+    open_peer: OpenPeer,
     listen_at: ListenAt = lambda port: "",
     checkpoint: Checkpoint = lambda name: None,
 ) -> Mapping[str, Operator]:
@@ -307,13 +307,13 @@ def transfer_operators(
     roots = roots_of(runtime)
     if isinstance(disks, LoopDisks):
         mover = InstanceTransfer(
-            roots=roots, disks=disks, state=state, open_pair=open_pair, listen_at=listen_at, checkpoint=checkpoint
+            roots=roots, disks=disks, state=state, open_peer=open_peer, listen_at=listen_at, checkpoint=checkpoint
         )
         return mover.operators()
 
     def arrive(operation: Operation) -> Mapping[str, str]:
-        trip = _read(operation)
-        roots.copy(trip.source, trip.target, trip.number)
+        order = _read(operation)
+        roots.copy(order.source, order.target, order.number)
         return {"simulated": "1"}
 
     return {"copy_root": arrive, "send_root": lambda operation: {"simulated": "1"}, "receive_root": arrive}

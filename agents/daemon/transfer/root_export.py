@@ -22,6 +22,7 @@ from agents.daemon.docker_engine.container_spec import (
 )
 from agents.daemon.docker_engine.errors import convert_engine_errors
 from agents.daemon.docker_engine.image_archives import chains_of, check_archive, packed_anew, parts_of
+from agents.daemon.docker_engine.launch_spec import bare_config
 from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.engine.interface import EngineRefused, Runtime
 from agents.daemon.engine.simulated import SimulatedRuntime
@@ -42,13 +43,13 @@ class RootStore(Protocol):
     def copy(self, source: str, target: str, number: int) -> None:
         """Copy the present root of `source`, which must not run, to the saved root `number` of `target`."""
 
-    def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
+    def export(self, source: str, target: str, transfer_id: str, path: Path, progress: Progress) -> None:
         """Write the root to a file for another host."""
 
     def parts(self, path: Path) -> tuple[ContentRange, ...]:
         """Return the layers in such a file, by their chain ids."""
 
-    def hold(self, image: str, parcel: str) -> frozenset[str]:
+    def hold(self, image: str, transfer_id: str) -> frozenset[str]:
         """Return the chain ids of the layers of `image` here, and keep them until `forget`; empty if missing."""
 
     def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
@@ -61,11 +62,11 @@ class RootStore(Protocol):
 
     def is_there(self, target: str, number: int) -> bool: ...
 
-    def drop(self, target: str, number: int) -> None:
+    def delete(self, target: str, number: int) -> None:
         """Remove what `copy` or `import_root` made."""
 
-    def forget(self, parcel: str) -> None:
-        """Remove what `take_out` and `hold` left in the engine."""
+    def forget(self, transfer_id: str) -> None:
+        """Remove what `export` and `hold` left in the engine."""
 
 
 class DockerRootStore:
@@ -78,12 +79,14 @@ class DockerRootStore:
         with self._engine() as engine:
             self._commit(engine, source, target, root_repository(target), str(number))
 
-    def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
+    def export(self, source: str, target: str, transfer_id: str, path: Path, progress: Progress) -> None:
         with self._engine() as engine:
-            image = self._commit(engine, source, target, TRANSFER_REPOSITORY, parcel, label=f"{TRANSFER_LABEL}={parcel}")
+            image = self._commit(
+                engine, source, target, TRANSFER_REPOSITORY, transfer_id, label=f"{TRANSFER_LABEL}={transfer_id}"
+            )
             total = int(engine.inspect_image(image)["Size"])
             # The engine writes the whole archive to its own disk before it sends the first byte.
-            if min(self._runtime.image_room(), shutil.disk_usage(path.parent).free) < 2 * total + HEADROOM:
+            if min(self._runtime.free_image_bytes(), shutil.disk_usage(path.parent).free) < 2 * total + HEADROOM:
                 raise Failed("disk_full", NO_ROOM)
             done, spare = 0, path.with_suffix(".new")
             with spare.open("wb") as file:
@@ -96,14 +99,14 @@ class DockerRootStore:
     def parts(self, path: Path) -> tuple[ContentRange, ...]:
         return parts_of(path)
 
-    def hold(self, image: str, parcel: str) -> frozenset[str]:
+    def hold(self, image: str, transfer_id: str) -> frozenset[str]:
         with self._engine() as engine:
             if _CONTENT_STORE in (engine.info().get("DriverStatus") or []):
                 return frozenset()  # it reads every layer of an archive, also those that it has
         try:
             with self._engine() as engine:
                 found = engine.inspect_image(image)
-                engine.tag(found["Id"], TRANSFER_REPOSITORY, parcel)
+                engine.tag(found["Id"], TRANSFER_REPOSITORY, transfer_id)
         except EngineRefused as error:
             if not error.missing:
                 raise
@@ -113,7 +116,7 @@ class DockerRootStore:
     def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
         root = check_archive(path, target, most or sys.maxsize, held)
         # The engine unpacks it next to the layers that it makes from it.
-        if self._runtime.image_room() < 2 * root.size + HEADROOM:
+        if self._runtime.free_image_bytes() < 2 * root.size + HEADROOM:
             raise Failed("disk_full", NO_ROOM_HERE)
         with self._engine() as engine:
             told = list(engine.load_image(packed_anew(path, root), quiet=True))
@@ -129,13 +132,13 @@ class DockerRootStore:
     def is_there(self, target: str, number: int) -> bool:
         return self._runtime.saved_root(target, number) is not None
 
-    def drop(self, target: str, number: int) -> None:
+    def delete(self, target: str, number: int) -> None:
         self._remove(f"{root_repository(target)}:{number}")
 
-    def forget(self, parcel: str) -> None:
-        self._remove(f"{TRANSFER_REPOSITORY}:{parcel}")
+    def forget(self, transfer_id: str) -> None:
+        self._remove(f"{TRANSFER_REPOSITORY}:{transfer_id}")
         with self._engine() as engine:
-            nameless = engine.images(filters={"label": f"{TRANSFER_LABEL}={parcel}", "dangling": True})
+            nameless = engine.images(filters={"label": f"{TRANSFER_LABEL}={transfer_id}", "dangling": True})
         for image in nameless:
             self._remove(image["Id"])
 
@@ -158,7 +161,8 @@ class DockerRootStore:
         changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}={UNASSIGNED_HOST} {label}".rstrip()
         self._runtime.open_root(own.id)
         self._runtime.check_copy(own.id)
-        made = engine.commit(own.id, repository=repository, tag=tag, changes=changes, message=ROOT_MESSAGE)
+        conf = bare_config(engine, own.id)
+        made = engine.commit(own.id, repository=repository, tag=tag, changes=changes, message=ROOT_MESSAGE, conf=conf)
         return str(made["Id"])
 
     @contextmanager
@@ -176,13 +180,13 @@ class SimulatedRootStore:
     def copy(self, source: str, target: str, number: int) -> None:
         self._runtime.simulate_transferred_root(target, number)
 
-    def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
+    def export(self, source: str, target: str, transfer_id: str, path: Path, progress: Progress) -> None:
         path.write_text(f"the simulated root of {source}")
 
     def parts(self, path: Path) -> tuple[ContentRange, ...]:
         return ()
 
-    def hold(self, image: str, parcel: str) -> frozenset[str]:
+    def hold(self, image: str, transfer_id: str) -> frozenset[str]:
         return frozenset()
 
     def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
@@ -191,10 +195,10 @@ class SimulatedRootStore:
     def is_there(self, target: str, number: int) -> bool:
         return self._runtime.saved_root(target, number) is not None
 
-    def drop(self, target: str, number: int) -> None:
+    def delete(self, target: str, number: int) -> None:
         self._runtime.clear(target)
 
-    def forget(self, parcel: str) -> None:
+    def forget(self, transfer_id: str) -> None:
         return None
 
 

@@ -56,11 +56,11 @@ class EncryptedChannel:
         self._seal = AESGCM(key)
         self._own, self._other = (b"source", b"target") if is_source else (b"target", b"source")
 
-    def say(self, message: bytes) -> None:
+    def send(self, message: bytes) -> None:
         nonce = os.urandom(_NONCE)
         self._line.send(nonce + self._seal.encrypt(nonce, message, self._own))
 
-    def hear(self, timeout: float = PATIENCE) -> bytes:
+    def receive(self, timeout: float = PATIENCE) -> bytes:
         text = self._line.recv(timeout)
         if not text:
             raise ConnectionLost("the other host closed the line")
@@ -70,11 +70,11 @@ class EncryptedChannel:
             raise ConnectionLost("what came was not from the other host") from error
 
     def send_json(self, **words: object) -> None:
-        self.say(json.dumps(words).encode())
+        self.send(json.dumps(words).encode())
 
     def receive_json(self, *names: str) -> dict[str, Any]:
         try:
-            words = json.loads(self.hear())
+            words = json.loads(self.receive())
         except ValueError as error:
             raise ConnectionLost("the other host said what nobody understands") from error
         if not isinstance(words, dict) or not words.keys() >= {*names}:
@@ -86,7 +86,7 @@ Progress = Callable[[int, int], None]  # called with the bytes done and their to
 
 
 def send_files(
-    line: EncryptedChannel, parcel: TransferManifest, files: Mapping[str, Path], progress: Progress
+    line: EncryptedChannel, manifest: TransferManifest, files: Mapping[str, Path], progress: Progress
 ) -> TransferManifest:
     """Send the manifest, then the chunks that the other side asks for, until it has verified all.
 
@@ -95,46 +95,46 @@ def send_files(
     Raises:
         ConnectionLost: The connection broke, or an unexpected message came.
     """
-    _describe(line, parcel)
-    whole = parcel
+    _describe(line, manifest)
+    whole = manifest
     while True:
-        wish = line.receive_json("done", "from", "again")
-        parcel = whole.without({str(name) for name in wish.get("skip", [])})
-        if wish["done"]:
-            return parcel
-        if wish.get("wait"):
+        answer = line.receive_json("done", "from", "again")
+        manifest = whole.without({str(name) for name in answer.get("skip", [])})
+        if answer["done"]:
+            return manifest
+        if answer.get("wait"):
             continue  # it is still verifying
-        first, again = int(wish["from"]), [int(number) for number in wish["again"]]
-        chunks = [(number, *parcel.place(number)) for number in again] if again else parcel.chunks(first)
-        done, total = parcel.bytes_before(parcel.count if again else first), parcel.sent_bytes
-        for number, sheet, at in chunks:
-            line.say(number.to_bytes(NUMBER_BYTES, "big") + _read(files[sheet.name], sheet, at))
-            done += 0 if again else sheet.length(at)
+        first, again = int(answer["from"]), [int(number) for number in answer["again"]]
+        chunks = [(number, *manifest.place(number)) for number in again] if again else manifest.chunks(first)
+        done, total = manifest.bytes_before(manifest.count if again else first), manifest.sent_bytes
+        for number, file, at in chunks:
+            line.send(number.to_bytes(NUMBER_BYTES, "big") + _read(files[file.name], file, at))
+            done += 0 if again else file.length(at)
             progress(done, total)
 
 
-def _describe(line: EncryptedChannel, parcel: TransferManifest) -> None:
+def _describe(line: EncryptedChannel, manifest: TransferManifest) -> None:
     line.send_json(
-        names=[sheet.name for sheet in parcel.sheets],
-        sizes=[sheet.size for sheet in parcel.sheets],
-        whole=parcel.whole,
-        listed=sum(len(sheet.digests.joined) for sheet in parcel.sheets),
-        parts=[[part.name, part.start, part.size] for part in parcel.parts[:MOST_PARTS]],
+        names=[file.name for file in manifest.files],
+        sizes=[file.size for file in manifest.files],
+        whole=manifest.whole,
+        listed=sum(len(file.digests.joined) for file in manifest.files),
+        parts=[[part.name, part.start, part.size] for part in manifest.parts[:MOST_PARTS]],
     )
     held = bytearray()
-    for digests in (sheet.digests.joined for sheet in parcel.sheets):
+    for digests in (file.digests.joined for file in manifest.files):
         for start in range(0, len(digests), PIECE):
             held += digests[start : start + PIECE]
             if len(held) >= PIECE:
-                line.say(bytes(held[:PIECE]))
+                line.send(bytes(held[:PIECE]))
                 del held[:PIECE]
     if held:
-        line.say(bytes(held))
+        line.send(bytes(held))
 
 
-def _read(path: Path, sheet: FileManifest, at: int) -> bytes:
-    with path.open("rb", buffering=0) as file:
-        return os.pread(file.fileno(), sheet.length(at), at * CHUNK)
+def _read(path: Path, file: FileManifest, at: int) -> bytes:
+    with path.open("rb", buffering=0) as opened:
+        return os.pread(opened.fileno(), file.length(at), at * CHUNK)
 
 
 def receive_manifest(line: EncryptedChannel, names: tuple[str, ...]) -> TransferManifest:
@@ -151,7 +151,7 @@ def receive_manifest(line: EncryptedChannel, names: tuple[str, ...]) -> Transfer
     if listed > LONGEST_LIST:
         raise BadManifest("the other host sends more than any instance has")
     while len(digests) < listed:
-        digests += line.hear()
+        digests += line.receive()
     sizes = [int(size) for size in told["sizes"]]
     return build_manifest(names, sizes, digests, str(told["whole"]), _parts(told.get("parts", [])))
 
@@ -177,40 +177,40 @@ class ReceiveDirectory:
     def _progress_path(self) -> Path:
         return self.folder / "note.json"
 
-    def first_missing(self, parcel: TransferManifest) -> int:
+    def first_missing(self, manifest: TransferManifest) -> int:
         """Return the next chunk to ask for; 0, with fresh files, for a new or changed manifest."""
         known = self._known()
         there = all(
-            self.path(sheet.name).exists() and self.path(sheet.name).stat().st_size == sheet.size for sheet in parcel.sheets
+            self.path(file.name).exists() and self.path(file.name).stat().st_size == file.size for file in manifest.files
         )
-        if known.get("whole") == parcel.whole and there:
+        if known.get("whole") == manifest.whole and there:
             return int(known["next"])
-        for sheet in parcel.sheets:
-            self.path(sheet.name).unlink(missing_ok=True)
-            self.make(self.path(sheet.name), sheet.size)
-        self.note(parcel, 0)
+        for file in manifest.files:
+            self.path(file.name).unlink(missing_ok=True)
+            self.make(self.path(file.name), file.size)
+        self.record_progress(manifest, 0)
         return 0
 
-    def note(self, parcel: TransferManifest, following: int) -> None:
+    def record_progress(self, manifest: TransferManifest, following: int) -> None:
         """Sync the files and record that all chunks before `following` are on the disk."""
-        for sheet in parcel.sheets:
-            _sync(self.path(sheet.name))
+        for file in manifest.files:
+            _sync(self.path(file.name))
         spare = self._progress_path.with_suffix(".new")
-        spare.write_text(json.dumps({"whole": parcel.whole, "next": following}))
+        spare.write_text(json.dumps({"whole": manifest.whole, "next": following}))
         spare.replace(self._progress_path)
 
-    def write(self, sheet: FileManifest, at: int, chunk: bytes) -> None:
-        with self.path(sheet.name).open("r+b", buffering=0) as file:
-            os.pwrite(file.fileno(), chunk, at * CHUNK)
+    def write(self, file: FileManifest, at: int, chunk: bytes) -> None:
+        with self.path(file.name).open("r+b", buffering=0) as opened:
+            os.pwrite(opened.fileno(), chunk, at * CHUNK)
 
-    def faulty(self, parcel: TransferManifest, tell: Progress) -> list[int]:
+    def faulty(self, manifest: TransferManifest, report_progress: Progress) -> list[int]:
         """Read everything again and return the chunks that differ from the manifest."""
         found, start = [], 0
-        for sheet in parcel.sheets:
-            seen = hash_file(sheet.name, self.path(sheet.name), tell)
-            pairs = zip(seen.digests, sheet.digests, strict=True)
+        for file in manifest.files:
+            seen = hash_file(file.name, self.path(file.name), report_progress)
+            pairs = zip(seen.digests, file.digests, strict=True)
             found += [start + at for at, (got, wanted) in enumerate(pairs) if got != wanted]
-            start += len(sheet.digests)
+            start += len(file.digests)
         return found
 
     def _known(self) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class ReceiveDirectory:
 
 def receive_files(
     line: EncryptedChannel,
-    parcel: TransferManifest,
+    manifest: TransferManifest,
     inbox: ReceiveDirectory,
     progress: Progress,
     arrived: Callable[[int], None],
@@ -237,63 +237,63 @@ def receive_files(
         ConnectionLost: The connection broke, or an unexpected message came.
         BadManifest: The files still differ after several attempts.
     """
-    first = inbox.first_missing(parcel)
-    wish = {"skip": sorted(parcel.skipped), "done": False}
-    line.send_json(**wish | {"from": first, "again": []})
-    _receive_chunks(line, parcel, inbox, first, progress)
+    first = inbox.first_missing(manifest)
+    answer = {"skip": sorted(manifest.skipped), "done": False}
+    line.send_json(**answer | {"from": first, "again": []})
+    _receive_chunks(line, manifest, inbox, first, progress)
     for _round in range(ROUNDS):
-        wrong = inbox.faulty(parcel, _KeepAlive(line, parcel, progress))
+        wrong = inbox.faulty(manifest, _KeepAlive(line, manifest, progress))
         if not wrong:
             arrived(first)
-            line.send_json(**wish | {"done": True, "from": parcel.count, "again": []})
+            line.send_json(**answer | {"done": True, "from": manifest.count, "again": []})
             return
-        line.send_json(**wish | {"from": parcel.count, "again": wrong})
-        for number, chunk in _arriving(line, parcel, wrong):
-            inbox.write(*parcel.place(number), chunk)
-        inbox.note(parcel, parcel.count)
-    inbox.note(parcel, 0)
+        line.send_json(**answer | {"from": manifest.count, "again": wrong})
+        for number, chunk in _arriving(line, manifest, wrong):
+            inbox.write(*manifest.place(number), chunk)
+        inbox.record_progress(manifest, manifest.count)
+    inbox.record_progress(manifest, 0)
     raise BadManifest("the copy is not as its original")
 
 
 class _KeepAlive:
     """Sends the source a sign of life at intervals while the target verifies the files."""
 
-    def __init__(self, line: EncryptedChannel, parcel: TransferManifest, progress: Progress) -> None:
-        self._line, self._parcel, self._progress = line, parcel, progress
+    def __init__(self, line: EncryptedChannel, manifest: TransferManifest, progress: Progress) -> None:
+        self._line, self._manifest, self._progress = line, manifest, progress
         self._last = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        self._progress(self._parcel.sent_bytes, self._parcel.sent_bytes)
+        self._progress(self._manifest.sent_bytes, self._manifest.sent_bytes)
         if time.monotonic() - self._last > PULSE:
             self._last = time.monotonic()
-            self._line.send_json(done=False, wait=True, **{"from": self._parcel.count}, again=[])
+            self._line.send_json(done=False, wait=True, **{"from": self._manifest.count}, again=[])
 
 
 def _receive_chunks(
-    line: EncryptedChannel, parcel: TransferManifest, inbox: ReceiveDirectory, first: int, progress: Progress
+    line: EncryptedChannel, manifest: TransferManifest, inbox: ReceiveDirectory, first: int, progress: Progress
 ) -> None:
-    done, total = parcel.bytes_before(first), parcel.sent_bytes
-    numbers = (number for number, _sheet, _at in parcel.chunks(first))
-    for count, (number, chunk) in enumerate(_arriving(line, parcel, numbers), 1):
-        inbox.write(*parcel.place(number), chunk)
+    done, total = manifest.bytes_before(first), manifest.sent_bytes
+    numbers = (number for number, _file_manifest, _at in manifest.chunks(first))
+    for count, (number, chunk) in enumerate(_arriving(line, manifest, numbers), 1):
+        inbox.write(*manifest.place(number), chunk)
         done += len(chunk)
         if count % KEEP_EVERY == 0:
-            inbox.note(parcel, number + 1)
+            inbox.record_progress(manifest, number + 1)
         progress(done, total)
-    inbox.note(parcel, parcel.count)
+    inbox.record_progress(manifest, manifest.count)
 
 
-def _arriving(line: EncryptedChannel, parcel: TransferManifest, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+def _arriving(line: EncryptedChannel, manifest: TransferManifest, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     """Yield the chunks in this order, each verified by its digest.
 
     Raises:
         ConnectionLost: A chunk differs from its digest, or is not the expected one.
     """
     for number in numbers:
-        message = line.hear()
-        sheet, at = parcel.place(number)
+        message = line.receive()
+        file, at = manifest.place(number)
         chunk = message[NUMBER_BYTES:]
-        if int.from_bytes(message[:NUMBER_BYTES], "big") != number or not sheet.is_sound(at, chunk):
+        if int.from_bytes(message[:NUMBER_BYTES], "big") != number or not file.is_sound(at, chunk):
             raise ConnectionLost("a chunk did not arrive as it was sent")
         yield number, chunk
 

@@ -13,17 +13,17 @@ from agents.daemon.lib.chunk_manifest import BadManifest, TransferManifest
 from agents.daemon.lib.errors import Failed
 from agents.daemon.transfer.direct_connection import ClosableChannel, ConnectionRendezvous, Listener, OpenConnection, dial
 from agents.daemon.transfer.transfer_protocol import EncryptedChannel, ReceiveDirectory, receive_files, receive_manifest
-from agents.protocol.sentences import CUT_OFF, say
+from agents.protocol.progress_messages import CUT_OFF, say
 
 STALLED_AFTER: Final = 1800.0  # seconds without any progress, after which the other side counts as gone
 PAUSE: Final = 2.0
-DIRECT_LINES: Final = 3  # direct connections that may break before the relay is used
+DIRECT_ATTEMPTS: Final = 3  # direct connections that may break before the relay is used
 COUNT_FILE: Final = "tally.json"
 COMPLETE_FILE: Final = "complete.json"
 
 
 ListenAt = Callable[[int], str]  # returns the address to listen on for a port; "": none
-OpenPair = Callable[[str, str], ClosableChannel]  # (pair, ticket); raises OSError if the other side does not come
+OpenPeer = Callable[[str, str], ClosableChannel]  # (pair, ticket); raises OSError if the other side does not come
 
 
 @dataclass(frozen=True)
@@ -53,25 +53,30 @@ class PeerCredentials:
             private=args.get("direct_private", "") == "1",
         )
 
-    def by_relay(self, open_pair: OpenPair) -> OpenConnection:
-        line = open_pair(self.pair, self.ticket)
+    def by_relay(self, open_peer: OpenPeer) -> OpenConnection:
+        line = open_peer(self.pair, self.ticket)
         return OpenConnection(line, EncryptedChannel(line, self.key, is_source=self.is_source))
 
 
 class SourceConnector:
     """The source's connections to the target: direct ones as long as they hold, else through the relay."""
 
-    def __init__(self, open_pair: OpenPair, way: PeerCredentials) -> None:
-        self._open_pair, self._way = open_pair, way
-        self._left = DIRECT_LINES if way.address and way.port else 0
+    def __init__(self, open_peer: OpenPeer, credentials: PeerCredentials) -> None:
+        self._open_peer, self._credentials = open_peer, credentials
+        self._left = DIRECT_ATTEMPTS if credentials.address and credentials.port else 0
 
     def __call__(self) -> OpenConnection:
         if self._left:
             with suppress(OSError):
-                opened = dial(self._way.address, self._way.port, self._way.key, private=self._way.private)
+                opened = dial(
+                    self._credentials.address,
+                    self._credentials.port,
+                    self._credentials.key,
+                    private=self._credentials.private,
+                )
                 self._left -= 1
                 return opened
-        return self._way.by_relay(self._open_pair)
+        return self._credentials.by_relay(self._open_peer)
 
 
 def retry_until_done(
@@ -141,14 +146,14 @@ class ConnectionCount:
 
 
 def receive_transfer(
-    open_pair: OpenPair,
+    open_peer: OpenPeer,
     operation: Operation,
     inbox: ReceiveDirectory,
     names: tuple[str, ...],
     *,
     check_room: Callable[[TransferManifest], None],
     came: Callable[[], None],
-    known: Callable[[TransferManifest], Collection[str]] = lambda parcel: (),
+    known: Callable[[TransferManifest], Collection[str]] = lambda manifest: (),
     listen_at: ListenAt = lambda port: "",
 ) -> None:
     """Receive the files; `came` is called on progress. Afterwards `COMPLETE_FILE` is in the folder.
@@ -166,30 +171,30 @@ def receive_transfer(
         came()
 
     def talk(line: EncryptedChannel) -> None:
-        parcel = receive_manifest(line, names)
-        parcel = parcel.without(known(parcel))
+        manifest = receive_manifest(line, names)
+        manifest = manifest.without(known(manifest))
         ConnectionCount.of(inbox, lines=1)
-        check_room(parcel)
-        receive_files(line, parcel, inbox, progress, lambda first: _record_completion(inbox, parcel, first, came_by))
+        check_room(manifest)
+        receive_files(line, manifest, inbox, progress, lambda first: _record_completion(inbox, manifest, first, came_by))
 
-    way, meeting, came_by = PeerCredentials.of(operation.order.args, is_source=False), ConnectionRendezvous(), ""
+    credentials, meeting, came_by = PeerCredentials.of(operation.order.args, is_source=False), ConnectionRendezvous(), ""
 
     def open_line() -> OpenConnection:
         nonlocal came_by
-        opened = meeting.wait(lambda: way.by_relay(open_pair))
+        opened = meeting.wait(lambda: credentials.by_relay(open_peer))
         came_by = "direct" if opened.direct else "relay"
         return opened
 
     with ExitStack() as ends:
-        if place := listen_at(way.port):
+        if place := listen_at(credentials.port):
             with suppress(OSError):  # the port is in use, so the relay is used
-                ends.callback(Listener(place, way.port, way.key, meeting.called).close)
+                ends.callback(Listener(place, credentials.port, credentials.key, meeting.called).close)
         retry_until_done(open_line, operation, talk)
 
 
-def _record_completion(inbox: ReceiveDirectory, parcel: TransferManifest, first: int, came_by: str) -> None:
-    tally = ConnectionCount.of(inbox, resumed=parcel.bytes_before(first))
-    outcome = {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes), "way": came_by, **tally.words}
+def _record_completion(inbox: ReceiveDirectory, manifest: TransferManifest, first: int, came_by: str) -> None:
+    tally = ConnectionCount.of(inbox, resumed=manifest.bytes_before(first))
+    outcome = {"checksum": manifest.whole, "bytes": str(manifest.sent_bytes), "way": came_by, **tally.words}
     complete = inbox.path(COMPLETE_FILE)
     write_atomically(complete, json.dumps(outcome).encode())
     sync_folder(complete.parent)

@@ -23,14 +23,14 @@ from agents.daemon.lib.sizes import GIB, HEADROOM
 from agents.daemon.transfer.transfer_protocol import EncryptedChannel, ReceiveDirectory, send_files
 from agents.daemon.transfer.transfer_session import (
     COMPLETE_FILE,
-    OpenPair,
+    OpenPeer,
     PeerCredentials,
     SourceConnector,
     outcome_of,
     receive_transfer,
     retry_until_done,
 )
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 Checkpoint = Callable[[str], None]
 
@@ -47,11 +47,11 @@ class VolumeTransfer:
     `args` of an order: source and target (32 hex digits), size_gb, and the credentials for the connection.
     """
 
-    def __init__(self, volumes: LoopDisks, *, root: Path, sparse: bool, open_pair: OpenPair, checkpoint: Checkpoint) -> None:
+    def __init__(self, volumes: LoopDisks, *, root: Path, sparse: bool, open_peer: OpenPeer, checkpoint: Checkpoint) -> None:
         self._volumes = volumes
         self._arriving = root / "volumes" / "moves"  # `LoopDisks.drop` looks there for incomplete transfers
         self._sparse = sparse
-        self._open_pair = open_pair
+        self._open_peer = open_peer
         self._checkpoint = checkpoint
 
     def operators(self) -> Mapping[str, Operator]:
@@ -60,15 +60,15 @@ class VolumeTransfer:
     def send(self, operation: Operation) -> Mapping[str, str]:
         image = self._unmounted_image(checked_id(operation.order.args["source"]))
         operation.progress(0, 0, say("preparing_to_send"))
-        parcel = TransferManifest((hash_file(FILE, image, lambda done, total: operation.check()),))
+        manifest = TransferManifest((hash_file(FILE, image, lambda done, total: operation.check()),))
         self._checkpoint("volume-described")
 
         def talk(line: EncryptedChannel) -> None:
-            send_files(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, say("sending")))
+            send_files(line, manifest, {FILE: image}, lambda done, total: operation.progress(done, total, say("sending")))
 
-        way = PeerCredentials.of(operation.order.args, is_source=True)
-        retry_until_done(SourceConnector(self._open_pair, way), operation, talk)
-        return {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes)}
+        credentials = PeerCredentials.of(operation.order.args, is_source=True)
+        retry_until_done(SourceConnector(self._open_peer, credentials), operation, talk)
+        return {"checksum": manifest.whole, "bytes": str(manifest.sent_bytes)}
 
     def receive(self, operation: Operation) -> Mapping[str, str]:
         """Receive a volume.
@@ -101,7 +101,7 @@ class VolumeTransfer:
         return outcome_of(inbox)
 
     def clear(self, operation: Operation) -> Mapping[str, str]:
-        self._volumes.drop(checked_id(operation.order.args["volume"]))
+        self._volumes.delete(checked_id(operation.order.args["volume"]))
         self._checkpoint("volume-cleared")
         return {}
 
@@ -121,27 +121,27 @@ class VolumeTransfer:
         size = int(operation.order.args["size_gb"]) * GIB
         try:
             receive_transfer(
-                self._open_pair,
+                self._open_peer,
                 operation,
                 inbox,
                 (FILE,),
-                check_room=lambda parcel: self._check_room(parcel, inbox, size),
+                check_room=lambda manifest: self._check_room(manifest, inbox, size),
                 came=lambda: self._checkpoint("volume-chunk"),
             )
         except DiskFull as error:
             raise Failed("disk_full", _NO_ROOM) from error
 
-    def _check_room(self, parcel: TransferManifest, inbox: ReceiveDirectory, size: int) -> None:
+    def _check_room(self, manifest: TransferManifest, inbox: ReceiveDirectory, size: int) -> None:
         """Check the room, before the first byte.
 
         Raises:
             Failed: The host has no room, or the volume is larger than ordered.
         """
-        whole = parcel.sheets[0].size
+        whole = manifest.files[0].size
         if whole > size:
             raise Failed("bad_parcel", "The volume that arrives is larger than the one that was ordered.")
         there = inbox.path(FILE)
-        needed = (parcel.sent_bytes if self._sparse else whole) - (allocated_bytes(there) if there.exists() else 0)
+        needed = (manifest.sent_bytes if self._sparse else whole) - (allocated_bytes(there) if there.exists() else 0)
         if shutil.disk_usage(inbox.folder).free < needed + HEADROOM:
             raise Failed("disk_full", _NO_ROOM)
 
@@ -157,7 +157,7 @@ class VolumeTransfer:
         image.unlink(missing_ok=True)
 
     def _install(self, operation: Operation, file: Path, image: Path) -> None:
-        ext4.label_for(file, checked_id(operation.order.args["target"]))
+        ext4.relabel(file, checked_id(operation.order.args["target"]))
         file.replace(image)
         try:
             operation.check()

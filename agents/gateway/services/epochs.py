@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from agents.gateway.converters import held_rows
+from agents.gateway.incident_messages import EpochAhead, EpochImpossible
 from agents.gateway.selectors import Sender
 from agents.protocol.messages import Report
 from common.ids import public_id
@@ -13,15 +14,6 @@ from marketplace.hosts.epochs import FURTHEST_AHEAD, quarantined_gpus
 from marketplace.hosts.incidents import open_incident
 
 BEHIND = "market_behind_its_hosts"
-_AHEAD_DETAIL = (
-    "Its agent says that it has accepted epoch {theirs}; the market is at {ours}. If other hosts say so too, the database "
-    "is an older one, restored without a new epoch: run manage.py begin_epoch --above {theirs}. If this one alone does, do "
-    "not believe it: revoke its key and enrol it anew."
-)
-_IMPOSSIBLE_DETAIL = (
-    "Its agent says that it has accepted epoch {theirs}, of a time that has not come; the market is at {ours}. No market "
-    "has begun such an epoch. Do not begin one: revoke the host's key and enrol it anew."
-)
 
 
 def check_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], at: datetime) -> bool:
@@ -32,7 +24,9 @@ def check_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], 
     """
     if report.epoch is not None and report.epoch > sender.market_epoch:
         is_false = report.epoch > (at + FURTHEST_AHEAD).timestamp()
-        detail = (_IMPOSSIBLE_DETAIL if is_false else _AHEAD_DETAIL).format(theirs=report.epoch, ours=sender.market_epoch)
+        theirs, ours, command = report.epoch, sender.market_epoch, f"manage.py begin_epoch --above {report.epoch}"
+        ahead = EpochAhead(theirs=theirs, ours=ours, command=command)
+        detail = EpochImpossible(theirs=theirs, ours=ours) if is_false else ahead
         open_incident(kind=BEHIND, subject=public_id("host", sender.host_id), detail=detail)
         return False
     if report.epoch is not None and report.epoch < sender.market_epoch:

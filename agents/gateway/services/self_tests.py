@@ -23,7 +23,7 @@ from agents.protocol.port_check import DIAL_PATH, PortCheckTarget
 from agents.protocol.speed_test import LARGEST_BYTES
 from agents.protocol.tickets import sign_ticket
 from common import clock
-from marketplace.hosts.selectors import host_doors
+from marketplace.hosts.selectors import host_endpoints_of
 
 _BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
 
@@ -51,7 +51,7 @@ def _random_bytes() -> bytes:
 def issue_port_check_ticket(*, message: SignedMessage, received_at: datetime, wait_url: str) -> dict[str, str]:
     """Return the relay's URL and a ticket for it, which allows only the host's own address and ports."""
     host_id = admit_test_request(message, received_at)
-    doors = host_doors(host_id)
+    doors = host_endpoints_of(host_id)
     reach = PortCheckTarget(host_id.hex, doors.address, doors.port_first, doors.port_last)
     expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
     parts = urlsplit(wait_url)

@@ -1,7 +1,7 @@
 """The agent's sync: apply the report of a host and answer with its desired state."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +19,7 @@ from agents.gateway.converters import (
     gpu_event_rows,
     host_shape,
     observed_rows,
+    operation_ids,
     operation_orders,
     operation_rows,
     prefetch_images,
@@ -27,8 +28,9 @@ from agents.gateway.converters import (
     self_test_row,
 )
 from agents.gateway.errors import Revoked, TwoAgents
+from agents.gateway.incident_messages import TwoAgentsSeen, TwoAgentsToResolve
 from agents.gateway.request_parsing import SignedMessage
-from agents.gateway.selectors import authentic_sender, standing_of
+from agents.gateway.selectors import Sender, authentic_sender, standing_of
 from agents.gateway.services.audit import record_foreign, record_refusal
 from agents.gateway.services.epochs import check_epoch
 from agents.gateway.services.identities import admit_message, record_facts_sent
@@ -44,13 +46,14 @@ from instances.core.observations import ObservedRow
 from instances.core.wakeup_payloads import early_order_key
 from instances.enforcement.leftovers import record_removed
 from instances.enforcement.silent_hosts import pause_on_silent_hosts
+from instances.host_reports.launch_reports import record_launch_reports
 from instances.host_reports.operation_results import apply_results
 from instances.host_reports.reconcile import observe_report
 from instances.monitoring.alerts import record_gpu_events
 from instances.transfers.selectors import desired_on_host
 from instances.volumes.usage import record_disk_usage
 from marketplace.hosts.hosts import freeze_host, record_facts, record_refused_parts, record_report
-from marketplace.hosts.incidents import open_incident
+from marketplace.hosts.incidents import close_incident, open_incident
 from marketplace.self_tests.services import record_self_test
 from marketplace.sweep_runs import check_sweeps
 from storage.images.pull_progress import record_pulls
@@ -121,8 +124,10 @@ def sync_host(*, message: SignedMessage, received_at: datetime, remote_address: 
         if check_epoch(sender=sender, report=report, rows=rows, at=received_at):
             absent = absent_ids(report.absent)
             _apply_observations(host_id, report, rows, absent=absent, received_at=received_at, remote_address=remote_address)
+            _close_foreign(sender, report)
         check_sweeps(now=received_at)
-        desired = _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
+        held = operation_ids(report.operations)
+        desired = _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent, held=held)
         # Only with facts, which come at the agent's start and now and then: so most syncs need no further query.
         return desired if report.facts is None else replace(desired, images=prefetch_images(images_to_prefetch()))
 
@@ -138,6 +143,7 @@ def _apply_observations(
 ) -> None:
     """Apply what the report, which is of the present epoch, says of instances, operations and disks."""
     foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
+    record_launch_reports(host_id=host_id, rows=rows, at=received_at)
     record_pulls(host_id=host_id, rows=pull_rows(rows, foreign), at=received_at)
     if report.gpu_events:
         record_gpu_events(host_id=host_id, rows=gpu_event_rows(report.gpu_events), at=received_at)
@@ -151,12 +157,16 @@ def _apply_observations(
         record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
 
 
+def _close_foreign(sender: Sender, report: Report) -> None:
+    """Close the incident about unknown containers once the host's engine, asked just now, has none."""
+    if sender.has_foreign and not report.foreign and report.engine_age_s == 0:
+        close_incident(kind="foreign_container", subject=public_id("host", sender.host_id), closed_by="removed")
+
+
 def _freeze(host_id: UUID) -> None:
     """Freeze the host and alert staff: only a person can tell which of two agents is true (fault 20)."""
-    reason = "Two agents use the identity of this host."
-    freeze_host(host_id=host_id, reason=reason, actor=AGENT)
-    what_to_do = "Its state folder was copied: remove the copy, or revoke the key and enrol the host anew; then unfreeze it."
-    open_incident(kind="two_agents", subject=public_id("host", host_id), detail=f"{reason} {what_to_do}")
+    freeze_host(host_id=host_id, reason="two agents", detail=TwoAgentsSeen(), actor=AGENT)
+    open_incident(kind="two_agents", subject=public_id("host", host_id), detail=TwoAgentsToResolve())
 
 
 def _record_report(host_id: UUID, report: Report, at: datetime) -> None:
@@ -194,7 +204,9 @@ def _store_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_a
     record_facts_sent(host_id=host_id)
 
 
-def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int, absent: Sequence[UUID]) -> DesiredState:
+def _desired_state(
+    host_id: UUID, protocol: int, wait_url: str, epoch: int, absent: Sequence[UUID], *, held: Collection[UUID]
+) -> DesiredState:
     topic = f"host:{host_id.hex}"
     version = version_of(topic)  # read before the state: a change in between then ends the next wait at once
     standing = standing_of(host_id)
@@ -213,7 +225,7 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int, abse
         frozen=standing.frozen,
         self_test=standing.self_test.hex if standing.self_test else "",
         slip_key=early_order_key(host_id, standing.agent_keys).hex(),
-        operations=operation_orders(desired_operations(host_id)) if standing.has_operations else [],
+        operations=operation_orders(desired_operations(host_id, held)) if standing.has_operations else [],
         now=int(clock.now().timestamp()),
         link_url="" if standing.frozen else link_address(wait_url),
         link_ticket=link_ticket(host_id),

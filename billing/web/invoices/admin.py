@@ -25,6 +25,7 @@ from billing.coupons.codes import create_code, set_code_active
 from billing.invoices.invoices import correct_invoice
 from billing.invoices.lines import InvoiceLine, lines_from_json, number_of_seconds
 from billing.invoices.messages import MODE_WORDS, line_text, period_text
+from billing.known_words import known_words
 from billing.models import Coupon, CouponCode, CouponDraw, Invoice, Order
 from billing.staff_credit.selectors import name_of
 from common.http.fields import NameField, PlainDecimalField
@@ -108,13 +109,14 @@ class OfferedForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
     class Meta:
         model = CouponCode
         fields = ("active",)
+        help_texts: ClassVar = {field.name: "" for field in CouponCode._meta.get_fields()}
 
 
 @admin.register(CouponCode, site=staff_panel)
 class CouponCodeAdmin(ReadOnlyAdmin):
     """Coupon codes: created and withdrawn here, never edited."""
 
-    list_display = ("code", "kind", "gives", "modes", "gpu_models", "redeemed", "total_limit", "expires_at", "active")
+    list_display = ("code", "kind", "gives", "mode_names", "gpu_models", "redeemed", "total_limit", "expires_at", "active")
     list_filter = ("kind", "active")
     search_fields = ("code",)
     _new = (
@@ -134,7 +136,7 @@ class CouponCodeAdmin(ReadOnlyAdmin):
         "code",
         "kind",
         "gives",
-        "modes",
+        "mode_names",
         "gpu_models",
         "expires_at",
         "valid_days",
@@ -142,6 +144,11 @@ class CouponCodeAdmin(ReadOnlyAdmin):
         "redeemed",
         "total_limit",
     )
+
+    @admin.display(description=_("billing modes"))
+    def mode_names(self, row: CouponCode) -> str:
+        return ", ".join(str(MODE_WORDS.get(mode, mode)) for mode in row.modes)
+
     _people = ("created_by", "created_at", "second", "waits")
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **options: Any) -> Any:
@@ -229,10 +236,16 @@ class CouponAdmin(ReadOnlyAdmin):
 
 @admin.register(Order, site=staff_panel)
 class OrderAdmin(ReadOnlyAdmin):
-    list_display = ("title", "kind", "owner", "source_kind", "source_id", "paid", "created_at")
+    list_display = ("what", "kind", "owner", "source_kind", "source_id", "paid", "created_at")
     list_filter = ("kind",)
     list_select_related = ("owner",)
     search_fields = ("owner__email", "source_id", "key")
+    exclude: ClassVar = ("title",)
+    readonly_fields = ("what",)
+
+    @admin.display(description=_("title"), ordering="title")
+    def what(self, row: Order) -> str:
+        return known_words(row.title)
 
     @admin.display(description=_("paid upfront"))
     def paid(self, row: Order) -> str:
@@ -304,7 +317,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("lines"))
     def shown_lines(self, row: Invoice) -> str:
-        lines = ((line.what, line_text(line), *_reckoning(line)) for line in lines_from_json(row.lines))
+        lines = ((known_words(line.what), line_text(line), *_reckoning(line)) for line in lines_from_json(row.lines))
         return format_html_join("", "<p><b>{}</b><br>{}<br>{}<br>{}</p>", lines)
 
     @admin.display(description=_("total"), ordering="total_micros")

@@ -12,6 +12,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWi
 
 from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, panel_user, staff_panel
 from billing.coupons.selectors import repaid_micros
+from billing.known_words import known_words
 from billing.models import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
 from billing.payments.reconcile_stripe import request_reconciliation
 from billing.payments.refunds import refund_payment
@@ -51,8 +52,12 @@ class RefundActionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
 
 class RefundInline(ReadOnlyInline):
     model = Refund
-    fields = ("amount", "state", "reason", "actor", "stripe_id", "created_at", "settled_at")
+    fields = ("amount", "state", "why", "actor", "stripe_id", "created_at", "settled_at")
     readonly_fields = fields
+
+    @admin.display(description=_("reason"))
+    def why(self, row: Refund) -> str:
+        return known_words(row.reason)
 
     @admin.display(description=_("amount"))
     def amount(self, row: Refund) -> str:
@@ -104,8 +109,8 @@ class PaymentAdmin(ReadOnlyAdmin):
             )
             messages.success(request, _("Refund started. The amount was deducted from the wallet."))
             if repaid := repaid_micros(obj.pk) - before:
-                told = _("%(amount)s was deducted from the wallet for the used bonus of this top-up.")
-                messages.info(request, told % {"amount": format_money(repaid)})
+                message = _("%(amount)s was deducted from the wallet for the used bonus of this top-up.")
+                messages.info(request, message % {"amount": format_money(repaid)})
 
     @staticmethod
     def _refunds(obj: Model | None) -> bool:
@@ -131,9 +136,15 @@ class PaymentAdmin(ReadOnlyAdmin):
 
 @admin.register(Refund, site=staff_panel)
 class RefundAdmin(ReadOnlyAdmin):
-    list_display = ("payment", "amount", "state", "reason", "actor", "created_at", "settled_at")
+    list_display = ("payment", "amount", "state", "why", "actor", "created_at", "settled_at")
     list_filter = ("state",)
     search_fields = ("stripe_id", "payment__owner__email")
+    exclude: ClassVar = ("reason",)
+    readonly_fields = ("why",)
+
+    @admin.display(description=_("reason"))
+    def why(self, row: Refund) -> str:
+        return known_words(row.reason)
 
     @admin.display(description=_("amount"), ordering="amount_micros")
     def amount(self, row: Refund) -> str:
@@ -170,8 +181,8 @@ class StripeEventAdmin(ReadOnlyAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         counts = refusal_counts()
         if any(counts.values()):
-            told = _("Rejected: %(forged)d forged, %(stale)d expired, %(malformed)d malformed.")
-            messages.warning(request, told % counts)
+            message = _("Rejected: %(forged)d forged, %(stale)d expired, %(malformed)d malformed.")
+            messages.warning(request, message % counts)
         return super().changelist_view(request, extra_context)
 
 

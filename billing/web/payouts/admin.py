@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, panel_user, staff_panel
+from billing.known_words import known_words
 from billing.models import Payout, PayoutAccount, PayoutMethod, Usage, Wallet
 from billing.payouts.accounts import freeze_payouts, unfreeze_payouts
 from billing.payouts.bank_export import bank_csv, confirm_payout, export_batch, return_payout
@@ -19,6 +20,7 @@ from billing.payouts.transfers import check_transfer
 from common.errors import DomainError
 from common.http.fields import NameField
 from common.money import format_money
+from common.refusals import in_words
 
 _FACTS = (
     "owner",
@@ -114,7 +116,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
             try:
                 confirm_payout(payout_id=row.pk, actor=_actor(request), reference=row.batch)
             except DomainError as error:
-                messages.error(request, f"{row}: {error.detail}")
+                messages.error(request, f"{row}: {in_words(error)}")
             else:
                 messages.success(request, str(row))
 
@@ -124,7 +126,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
             try:
                 came_back = check_transfer(payout_id=row.pk)
             except DomainError as error:
-                messages.error(request, f"{row}: {error.detail}")
+                messages.error(request, f"{row}: {in_words(error)}")
             else:
                 messages.info(request, f"{row}: {_('returned') if came_back else _('valid')}")
 
@@ -216,7 +218,7 @@ class EarningAdmin(OwnRowsAdmin):
 
     @admin.display(description=_("what"))
     def what(self, row: Usage) -> str:
-        return row.meter.label
+        return known_words(row.meter.label)
 
     @admin.display(description=_("charged"), ordering="charge_micros")
     def charged(self, row: Usage) -> str:

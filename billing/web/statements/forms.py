@@ -9,6 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from billing.calendar_months import midnight
+from billing.known_words import known_words
 from common.errors import NotFound
 from common.http.fields import DayField
 from common.ids import parse_public_id, public_id
@@ -45,13 +46,13 @@ class StatementForm(forms.Form):
     day_from = DayField(label=_("From day"), required=False)
     day_to = DayField(label=_("To day"), required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=_KINDS, required=False)
-    source = forms.ChoiceField(label=_("Type"), required=False)
+    source = forms.ChoiceField(label=_("Item"), required=False)
     group = forms.ChoiceField(label=_("Group"), choices=_BUCKETS, required=False)
     by_source = forms.BooleanField(label=_("Group by instance"), required=False)
 
     def __init__(self, *args: Any, sources: Sequence[tuple[UUID, str]], **options: Any) -> None:
         super().__init__(*args, **options)
-        named = [(public_id("inst", key), f"{label} · {key.hex[-6:]}") for key, label in sources]
+        named = [(public_id("inst", key), f"{known_words(label)} · {key.hex[-6:]}") for key, label in sources]
         asked = self.data.get("source", "")
         if asked and asked not in dict(named):  # from a link of an instance that is not among the latest
             named.append((asked, asked))
@@ -68,7 +69,7 @@ class StatementForm(forms.Form):
     def is_grouped(self) -> bool:
         return bool(self._valid_data().get("group"))
 
-    def asked(self) -> dict[str, Any]:
+    def filters(self) -> dict[str, Any]:
         """Return the arguments for `statement_lines` and `statement_groups`."""
         given = self._valid_data()
         last: date | None = given.get("day_to")

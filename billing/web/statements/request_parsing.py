@@ -43,17 +43,17 @@ def statement_page(owner_id: UUID, asked: Mapping[str, Any], *, kind: str = "ren
     Raises:
         InvalidInput: the request is not valid.
     """
-    wishes = _checked(asked)
-    limit = wishes["limit"]
+    options = _checked(asked)
+    limit = options["limit"]
     lines = statement_lines(
         owner_id=owner_id,
         kind=kind,
-        since=wishes.get("since"),
-        until=wishes.get("until"),
-        source=wishes.get("source"),
-        entry_kind=wishes.get("kind"),
+        since=options.get("since"),
+        until=options.get("until"),
+        source=options.get("source"),
+        entry_kind=options.get("kind"),
         limit=limit + 1,
-        cursor=wishes.get("cursor", ""),
+        cursor=options.get("cursor", ""),
     )
     return StatementPage(lines[:limit], lines[limit - 1].id if len(lines) > limit else "")
 
@@ -63,10 +63,10 @@ def _checked(asked: Mapping[str, Any]) -> dict[str, Any]:
     if not given.is_valid():
         errors = [FieldError(name, "invalid", str(texts[0])) for name, texts in given.errors.items()]
         raise InvalidInput("Invalid statement request.", errors=errors)
-    wishes = dict(given.validated_data)
-    if "source" in wishes:
-        wishes["source"] = read_source(wishes["source"])
-    return wishes
+    options = dict(given.validated_data)
+    if "source" in options:
+        options["source"] = read_source(options["source"])
+    return options
 
 
 def read_source(text: str) -> UUID | None:

@@ -46,12 +46,12 @@ def statement(request: SignedInRequest) -> HttpResponse:
     owner_id = request.user.pk
     form = StatementForm(request.GET, sources=used_sources(owner_id=owner_id))
     cursor = request.GET.get("cursor", "")
-    context: dict[str, Any] = {"form": form, "filtered": any(form.asked().values()), "cursor": cursor}
+    context: dict[str, Any] = {"form": form, "filtered": any(form.filters().values()), "cursor": cursor}
     if form.is_grouped:
-        groups = statement_groups(owner_id=owner_id, **form.grouping(), **form.asked())
+        groups = statement_groups(owner_id=owner_id, **form.grouping(), **form.filters())
         context |= {"page": Paginator(groups, _PAGE).get_page(request.GET.get("page")), **form.grouping()}
     else:
-        lines = statement_lines(owner_id=owner_id, limit=_PAGE + 1, cursor=cursor, **form.asked())
+        lines = statement_lines(owner_id=owner_id, limit=_PAGE + 1, cursor=cursor, **form.filters())
         context |= {"lines": lines[:_PAGE], "next_cursor": lines[_PAGE - 1].id if len(lines) > _PAGE else ""}
     return render(request, page="billing/statement.html", part="billing/_statement.html", context=context)
 
@@ -60,4 +60,4 @@ def statement(request: SignedInRequest) -> HttpResponse:
 @login_required_page
 def statement_file(request: SignedInRequest) -> HttpResponse:
     form = StatementForm(request.GET, sources=used_sources(owner_id=request.user.pk))
-    return cast(HttpResponse, csv_reply(request.user.pk, **form.asked()))  # streamed: the decorator's type lacks it
+    return cast(HttpResponse, csv_reply(request.user.pk, **form.filters()))  # streamed: the decorator's type lacks it

@@ -10,7 +10,7 @@ from accounts.models import Membership, User
 from accounts.selectors import members_of, team_of
 from billing.ledger.selectors import wallet_of
 from billing.transfers.selectors import team_spending
-from billing.web.teams.forms import TransferForm
+from billing.web.teams.forms import MoneyTransferForm
 from common import clock
 from common.ids import new_uuid
 
@@ -38,8 +38,8 @@ def team_context(viewer: User, team_id: UUID, span: tuple[datetime, datetime]) -
     }
 
 
-def transfer_form(viewer: User, team_id: UUID, sent: QueryDict | None) -> TransferForm:
+def transfer_form(viewer: User, team_id: UUID, sent: QueryDict | None) -> MoneyTransferForm:
     """Return the form for sending money to another member; its key makes a second click change nothing."""
     others = members_of(team_id).filter(user__isnull=False).exclude(user=viewer)
     receivers = [(str(member.user_id), f"{member.user} · {member.email}") for member in others]
-    return TransferForm(sent, receivers=receivers, initial={"key": new_uuid()}, prefix="send")
+    return MoneyTransferForm(sent, receivers=receivers, initial={"key": new_uuid()}, prefix="send")

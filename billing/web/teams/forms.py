@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
-from common.emails import EmailField
+from common.email_addresses import EmailField
 from common.errors import InvalidInput
 from common.http.fields import DecimalInput, NameField
 from common.money import parse_money
@@ -22,7 +22,7 @@ class InviteForm(forms.Form):
     role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices, initial=Membership.Role.MEMBER)
 
 
-class TransferForm(forms.Form):
+class MoneyTransferForm(forms.Form):
     to_id = forms.TypedChoiceField(label=_("To"), coerce=UUID)
     amount_micros = forms.CharField(label=_("Amount"), max_length=30, widget=DecimalInput())
     memo = NameField(label=_("Purpose"), max_length=80, required=False)

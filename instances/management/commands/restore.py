@@ -38,7 +38,7 @@ class Command(BaseCommand):
                 replace=options["replace"],
                 registry=options["registry"],
                 secrets=options["secrets"],
-                say=self.stdout.write,
+                report=self.stdout.write,
             )
         except (BadBackup, RestoreRefused, RoleRefused, ClientFailed, OSError, TarError) as error:
             raise CommandError(f"{error}{_next_steps()}") from error

@@ -27,7 +27,7 @@ OPENS: dict[str, str] = {**WAYS, "POST": CONNECT}
 
 def read_changes(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `change_access`; what was not sent stays as it is."""
-    changes: dict[str, Any] = {"ports": wanted["ports"]} if "ports" in wanted else {}
+    changes: dict[str, Any] = {name: wanted[name] for name in ("ports", "udp_ports") if name in wanted}
     if "allow_from" in wanted:
         changes["networks"] = wanted["allow_from"]
     if "ssh_key_ids" in wanted:

@@ -20,7 +20,7 @@ from instances.access.credentials import change_access, clear_password, set_pass
 from instances.access.logs import LogSearch, read_log
 from instances.access.web_links import create_web_link
 from instances.constants import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, LOG_TAIL, LOG_TAIL_MOST, TENSORBOARD_PORT
-from instances.core.endpoints import extra_ports, ports_pending, public_address
+from instances.core.endpoints import extra_ports, port_text, ports_pending, public_address, published_udp
 from instances.core.selectors import instance_of
 from instances.errors import WebLinksOff
 from instances.models import Instance
@@ -61,13 +61,24 @@ def _change(what: str, form: QueryDict) -> dict[str, Any]:
         case "addresses":
             return {"networks": _words(form.get("allow_from", ""))}
         case "ports":
-            return {"ports": [_port(text) for text in _words(form.get("ports", ""))]}
+            return _ports(_words(form.get("ports", "")))
         case _:
             return {}
 
 
 def _words(text: str) -> list[str]:
     return [word for word in _BETWEEN.split(text) if word]
+
+
+def _ports(words: list[str]) -> dict[str, Any]:
+    """Return the ports of words such as `8000` and `51820/udp`."""
+    found: dict[str, Any] = {"ports": [], "udp_ports": []}
+    for word in words:
+        number, _slash, protocol = word.lower().partition("/")
+        found["udp_ports" if protocol == "udp" else "ports"].append(
+            _port(number if protocol in ("", "tcp", "udp") else word)
+        )
+    return found
 
 
 def _port(text: str) -> int:
@@ -84,15 +95,15 @@ def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) ->
     """Return the context of the access page; `typed` is refused input to be corrected."""
     instance = instance_of(renter, instance_id)
     keys = ssh_keys_of(renter, None)
-    extra = extra_ports(instance)
+    extra, udp = extra_ports(instance), published_udp(instance)
     return {
         "instance": instance,
         "ways": access_resource(instance, opens=True),
         "keys": [KeyRow(key, public_id("key", key.pk), key.public_key in instance.ssh_keys) for key in keys],
-        "extra": extra,
+        "extra": [(inside, outside, inside in udp) for inside, outside in extra],
         "pending": ports_pending(instance),
         "ports_most": EXTRA_PORTS_AT_MOST,
-        "ports_text": typed.get("ports", ", ".join(str(inside) for inside, _ in extra)),
+        "ports_text": typed.get("ports", ", ".join(port_text(instance, inside) for inside, _ in extra)),
         "allow_text": typed.get("allow_from", "\n".join(instance.allow_from)),
         "web_links": bool(settings.RELAY_WEB_HOST),
         "is_running": instance.state == InstanceState.RUNNING,
@@ -105,7 +116,8 @@ def log_context(renter: User, instance_id: UUID, asked: QueryDict) -> dict[str, 
     instance = instance_of(renter, instance_id)
     wanted = str(asked.get("tail", ""))
     tail = int(wanted) if wanted in {str(size) for size in TAILS} else LOG_TAIL
-    search = LogSearch(tail=tail, q=str(asked.get("q", "")).replace("\0", "")[:_Q_MOST])
+    source = "on_start" if asked.get("source") == "on_start" else ""
+    search = LogSearch(tail=tail, q=str(asked.get("q", "")).replace("\0", "")[:_Q_MOST], source=source)
     context: dict[str, Any] = {"instance": instance, "search": search, "tails": TAILS}
     try:
         context["log"] = read_log(renter=renter, instance_id=instance_id, search=search)

@@ -20,7 +20,7 @@ from instances.constants import (
     SSH_USER,
     TENSORBOARD_PORT,
 )
-from instances.core.endpoints import extra_ports, ports_pending, public_address
+from instances.core.endpoints import extra_ports, ports_pending, public_address, published_udp
 from instances.models import Instance, LogRead
 from instances.states import InstanceState
 
@@ -49,6 +49,12 @@ class AccessIn(serializers.Serializer[Any]):
         max_length=EXTRA_PORTS_AT_MOST,
         help_text="All extra container ports; they change at the next start or restart",
     )
+    udp_ports = serializers.ListField(
+        child=Whole(min_value=1, max_value=HIGHEST_PORT),
+        required=False,
+        max_length=EXTRA_PORTS_AT_MOST,
+        help_text="Those published for UDP as well as TCP; left out: those of `ports` that had UDP keep it",
+    )
 
 
 @resource
@@ -65,6 +71,12 @@ class LogsIn(serializers.Serializer[Any]):
     tail = Whole(min_value=1, max_value=LOG_TAIL_MOST, default=LOG_TAIL, help_text="The last so many that match")
     q = Text(max_length=100, allow_blank=True, default="", help_text="Only lines that hold this, whatever the case")
     since = Time(required=False, allow_null=True, default=None)
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # a field, no attribute of one
+        choices=["", "on_start"],
+        default="",
+        allow_blank=True,
+        help_text="on_start: the start script's log, not the container's",
+    )
 
 
 @resource
@@ -159,6 +171,7 @@ class PortPair:
     container: int
     host: int
     extra: Annotated[bool, "Opened by the renter, beside the image's own"]
+    udp: Annotated[bool, "Published for UDP as well as TCP"]
 
 
 @resource
@@ -217,5 +230,8 @@ def access_detail(instance: Instance, *, opens: bool) -> AccessOut:
 
 
 def port_resources(instance: Instance) -> list[PortPair]:
-    extra = dict(extra_ports(instance))
-    return [PortPair(container=inside, host=outside, extra=inside in extra) for inside, outside in instance.ports]
+    extra, udp = dict(extra_ports(instance)), published_udp(instance)
+    return [
+        PortPair(container=inside, host=outside, extra=inside in extra, udp=inside in udp)
+        for inside, outside in instance.ports
+    ]

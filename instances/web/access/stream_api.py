@@ -19,12 +19,12 @@ from common.http.bodies import JsonWithPath
 from common.http.resource_schemas import schema_of
 from common.http.views import validated
 from common.resources import resource
-from instances.core.stream_tickets import EXEC, FILES, PORT, StreamTicket, open_download, open_stream
+from instances.core.stream_tickets import EXEC, FILES, PORT, StreamAddress, open_download, open_stream, open_upload
 from instances.web.responses import instance_id_of
 
 Whole = serializers.IntegerField
 _KINDS = {"terminal": EXEC, "port": PORT, "files": FILES}
-_DOWNLOAD = "download"
+_ONE_PATH = {"download": open_download, "upload": open_upload}
 _PATH_BYTES_AT_MOST = 2048
 
 
@@ -41,7 +41,7 @@ class PathField(serializers.Field[Any, Any, Any, Any]):
         try:
             spelled = value.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise serializers.ValidationError("This path cannot be written in bytes.") from error
+            raise serializers.ValidationError("This path can't be encoded.") from error
         if len(spelled) > _PATH_BYTES_AT_MOST:
             raise serializers.ValidationError(f"At most {_PATH_BYTES_AT_MOST} bytes; read it over a stream of files.")
         return value
@@ -53,7 +53,7 @@ class PathField(serializers.Field[Any, Any, Any, Any]):
 class StreamIn(serializers.Serializer[Any]):
     """What to open."""
 
-    kind = serializers.ChoiceField(choices=[*_KINDS, _DOWNLOAD])
+    kind = serializers.ChoiceField(choices=[*_KINDS, *_ONE_PATH])
     port = Whole(min_value=1, max_value=65_535, required=False, allow_null=True, help_text="Of a port: the container's own")
     session = serializers.RegexField(
         r"^[0-9A-Za-z_-]{8,64}$",
@@ -62,22 +62,23 @@ class StreamIn(serializers.Serializer[Any]):
         help_text="Of a terminal: a name that you make up; the same again finds the same shell, for ten minutes",
     )
 
-    path = PathField(required=False, allow_null=True, help_text="Of a download: absolute, in the container")
+    path = PathField(required=False, allow_null=True, help_text="Of a download or upload: absolute, in the container")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["kind"] == "port" and not attrs.get("port"):
             raise serializers.ValidationError({"port": "Which port of the instance?"})
-        if attrs["kind"] == _DOWNLOAD and not attrs.get("path"):
+        if attrs["kind"] in _ONE_PATH and not attrs.get("path"):
             raise serializers.ValidationError({"path": "Which file or folder of the instance?"})
         return attrs
 
 
 @resource
 class StreamOut:
-    """A WebSocket to open once before `expires_at`, or the address of a download.
+    """A WebSocket to open once before `expires_at`, or the address of a download (GET) or an upload (PUT).
 
     Binary frames of the WebSocket are bytes, text frames are JSON messages (docs/streams.md, for files
-    docs/files.md). A download can be requested repeatedly until then, also from a byte on (`Range`).
+    docs/files.md). A download can be requested repeatedly until then, also from a byte on (`Range`), and an upload
+    sent again (docs/exec-and-copy.md).
     """
 
     url: str
@@ -92,19 +93,19 @@ class StreamsView(APIView):
 
     @extend_schema(operation_id="instances_open_stream", request=StreamIn, responses={201: schema_of(StreamOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Issue a ticket for a terminal, a port, the files or a download of an instance.
+        """Issue a ticket for a terminal, a port, the files, a download or an upload.
 
         The host need not be reachable from outside. It costs nothing and changes nothing; repeating it issues another
         ticket.
         """
         wanted = validated(StreamIn, request.data)
-        leave = _create_ticket(current_user(request), instance_id_of(instance_id), wanted)
-        return Response(_stream(request._request, leave, wanted["kind"]), status=201)
+        address = _create_ticket(current_user(request), instance_id_of(instance_id), wanted)
+        return Response(_stream(request._request, address, wanted["kind"]), status=201)
 
 
-def _create_ticket(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamTicket:
-    if wanted["kind"] == _DOWNLOAD:
-        return open_download(renter=renter, instance_id=instance_id, path=wanted["path"])
+def _create_ticket(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamAddress:
+    if wanted["kind"] in _ONE_PATH:
+        return _ONE_PATH[wanted["kind"]](renter=renter, instance_id=instance_id, path=wanted["path"])
     return open_stream(
         renter=renter,
         instance_id=instance_id,
@@ -114,10 +115,10 @@ def _create_ticket(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> S
     )
 
 
-def _stream(request: HttpRequest, leave: StreamTicket, kind: str) -> StreamOut:
+def _stream(request: HttpRequest, address: StreamAddress, kind: str) -> StreamOut:
     base = _relay_address(request)
-    base = f"http{base.removeprefix('ws')}" if kind == _DOWNLOAD else base
-    return StreamOut(url=f"{base}{leave.path}?ticket={leave.ticket}", expires_at=leave.expires_at)
+    base = f"http{base.removeprefix('ws')}" if kind in _ONE_PATH else base
+    return StreamOut(url=f"{base}{address.path}?ticket={address.ticket}", expires_at=address.expires_at)
 
 
 def _relay_address(request: HttpRequest) -> str:

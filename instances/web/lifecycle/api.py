@@ -16,6 +16,7 @@ from instances.core.selectors import instance_of
 from instances.lifecycle.reimage import cancel_reimage, reimage_instance
 from instances.lifecycle.resize import price_of_size, resize_instance, size_of
 from instances.lifecycle.save_image import save_image_of
+from instances.web.launch.serializers import given_settings
 from instances.web.lifecycle import serializers
 from instances.web.lifecycle.serializers import size_resource
 from instances.web.resources import InstanceOut
@@ -25,6 +26,7 @@ from instances.web.responses import (
     instance_response,
     may_connect,
     require_connect_scope_for,
+    require_connect_scope_to_run,
 )
 from storage.images.selectors import find_image, pull_of
 from storage.web.images import serializers as image_serializers
@@ -40,14 +42,16 @@ class ReimageView(APIView):
         """Replace the root file system by a fresh one from an image; the data disk stays.
 
         A running instance gets it at once, a stopped one at its next start. If it fails, the former root runs again.
-        An image that is not the market's own also needs the scope `instances:connect`, since its programs run beside
-        the kept data.
+        Launch settings, and an image that is not the market's own, also need the scope `instances:connect`, since its
+        programs run beside the kept data.
         """
-        image = validated(serializers.ReimageIn, request.data)["image"]
+        wanted = validated(serializers.ReimageIn, request.data)
+        order = {"image": wanted["image"], "launch": given_settings(wanted)}
         renter, row_id = current_user(request), instance_id_of(instance_id)
-        require_connect_scope_for(request, find_image(image, renter))
+        require_connect_scope_for(request, find_image(wanted["image"], renter))
+        require_connect_scope_to_run(request, order["launch"])
         return idempotent_instance_response(
-            request, lambda: (202, instance_response(reimage_instance(renter=renter, instance_id=row_id, image=image)))
+            request, lambda: (202, instance_response(reimage_instance(renter=renter, instance_id=row_id, **order)))
         )
 
     @extend_schema(operation_id="instances_reimage_take_back", responses={200: schema_of(InstanceOut)})

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.money import parse_money
 from instances.models import Instance
+from instances.web.launch.forms import LaunchFormFields
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.pricing.cpu_ram_share import usual_counts
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from storage.models import Image
 
 
-class ReimageForm(forms.Form):
+class ReimageForm(LaunchFormFields):
     """The image, and the consent to what is deleted."""
 
     image = forms.ChoiceField(label=_("Image"), widget=forms.RadioSelect)
@@ -24,6 +25,7 @@ class ReimageForm(forms.Form):
     def __init__(self, *args: Any, instance: Instance, images: Sequence["Image"], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.images = images
+        self.based_on(instance.launch)
         choice = self.fields["image"]
         assert isinstance(choice, forms.ChoiceField)
         choice.choices = [(image.slug, image.title) for image in images]

@@ -6,11 +6,12 @@ from rest_framework import serializers
 
 from common.http.fields import AmountText
 from common.http.message_schema import MessageOut
-from common.message_words import told
+from common.messages.rendering import message_fields
 from common.money import format_money
 from common.resources import resource
 from instances.lifecycle.resize import Size
 from instances.models import Instance
+from instances.web.launch.serializers import LaunchFields
 from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 
 
@@ -32,8 +33,8 @@ class InstanceSetback:
     message: Annotated[dict[str, Any] | None, MessageOut]
 
 
-class ReimageIn(serializers.Serializer[Any]):
-    """A fresh root."""
+class ReimageIn(LaunchFields):
+    """A fresh root, and changes of the launch settings. A secret with null keeps its value."""
 
     image = serializers.CharField(max_length=100, help_text="Slug or img_…; the present one is lawful too")
 
@@ -93,4 +94,4 @@ def reimage_resource(instance: Instance) -> InstanceReimage | None:
 def setback_resource(instance: Instance) -> InstanceSetback | None:
     if not instance.setback_code:
         return None
-    return InstanceSetback(code=instance.setback_code, **told(instance.setback_message, instance.setback_detail))
+    return InstanceSetback(code=instance.setback_code, **message_fields(instance.setback_message, instance.setback_detail))

@@ -27,7 +27,8 @@ def instance_reimage(request: SignedInRequest, instance_id: str) -> HttpResponse
     form = context["form"]
     try:
         if form.is_valid():
-            reimage_instance(renter=request.user, instance_id=key, image=form.cleaned_data["image"])
+            order = {"image": form.cleaned_data["image"], "launch": form.launch_changes}
+            reimage_instance(renter=request.user, instance_id=key, **order)
             messages.success(request, _("Changing the image. /data is kept."))
             return redirect_to(request, "instance", instance_id)
     except DomainError as error:

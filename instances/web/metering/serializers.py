@@ -1,11 +1,13 @@
 """Requests and responses of an instance's billing and of changing it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from rest_framework import serializers
 
 from billing.pricing.estimates import HOURLY, TIERED
+from billing.statements.selectors import StatementLine
 from common.http.fields import AmountText
 from common.money import format_money, money_or_none
 from common.resources import OneOf, resource
@@ -170,4 +172,59 @@ def _next_step(step: NextStep | None) -> InstanceNextStep | None:
         used_hours=step.used_hours,
         in_hours=step.in_hours,
         at=step.at,
+    )
+
+
+@resource
+class ChargeOut:
+    """One charge."""
+
+    at: datetime
+    what: str
+    source_kind: Annotated[str, "instance (its GPUs), disk, hold (GPUs kept while stopped) or term"]
+    period_from: datetime | None
+    period_to: datetime | None
+    seconds: float | None
+    hourly_rate: Annotated[str | None, "null where it is priced by the day, or paid at once"]
+    rate: str | None
+    per: Annotated[str | None, "hour or day"]
+    amount: str
+
+
+@resource
+class UsageOut(InstanceBilling):
+    """What the instance has cost."""
+
+    settled: str
+    accrued: str
+    given_back: str
+    seconds: int
+    lines: list[ChargeOut]
+
+
+def usage_resource(instance: Instance, bill: InstanceCost, lines: Sequence[StatementLine]) -> UsageOut:
+    """Return the costs of an instance: charges by the hour, and what has accrued since the last one."""
+    cost = bill.cost
+    return UsageOut(
+        **vars(billing_resource(instance, bill)),
+        settled=format_money(cost.settled_micros),
+        accrued=format_money(cost.accrued_micros),
+        given_back=format_money(cost.credited_micros),
+        seconds=cost.seconds,
+        lines=[_charge(line) for line in lines],
+    )
+
+
+def _charge(line: StatementLine) -> ChargeOut:
+    return ChargeOut(
+        at=line.at,
+        what=line.what,
+        source_kind=line.source_kind,
+        period_from=line.period_from,
+        period_to=line.period_to,
+        seconds=line.seconds,
+        hourly_rate=money_or_none(line.rate_micros_per_hour),
+        rate=money_or_none(line.rate_micros),
+        per=line.unit or None,
+        amount=format_money(line.amount_micros),
     )

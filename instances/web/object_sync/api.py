@@ -278,7 +278,10 @@ class ArchiveDefaultView(APIView):
 
 
 def _order(wanted: dict[str, Any]) -> dict[str, Any]:
-    return {"connection_id": parse_connection_id(wanted["connection"], needed=True), "wish": parse_sync_request(wanted)}
+    return {
+        "connection_id": parse_connection_id(wanted["connection"], needed=True),
+        "sync_request": parse_sync_request(wanted),
+    }
 
 
 def _started(owner: User, begun: Any) -> tuple[int, serializers.SyncOut]:

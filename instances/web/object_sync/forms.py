@@ -6,9 +6,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.http.fields import NameField
-from instances.object_sync.schedules import HOURS_MAX, SyncRecurrence
+from common.ids import parse_public_id
+from instances.object_sync.schedules import HOURS_MAX, SyncOrder, SyncRecurrence
 from instances.schedules.recurrence import is_zone
-from instances.web.object_sync.request_parsing import parse_connection_id, parse_disk
+from instances.web.object_sync.request_parsing import parse_disk
 from instances.web.schedules.forms import DAY_WORDS
 from storage.object_sync.syncs import SyncRequest
 
@@ -133,7 +134,7 @@ class SyncForm(forms.Form):
         return given
 
     @property
-    def order(self) -> dict[str, Any]:
+    def order(self) -> SyncOrder:
         """Return the arguments of `start_or_schedule` besides the recurrence."""
         given = self.cleaned_data
         which = "volume" if given["source"].startswith("vol_") else "instance"
@@ -141,8 +142,8 @@ class SyncForm(forms.Form):
         return {
             "subject_kind": kind,
             "subject_id": subject_id,
-            "connection_id": parse_connection_id(given["connection"], needed=True),
-            "wish": SyncRequest(given["direction"], given["path"], given["folder"], given["delete_extra"]),
+            "connection_id": parse_public_id("conn", given["connection"]),
+            "sync_request": SyncRequest(given["direction"], given["path"], given["folder"], given["delete_extra"]),
         }
 
     @property

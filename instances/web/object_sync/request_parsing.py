@@ -48,6 +48,6 @@ def parse_schedule(wanted: dict[str, Any]) -> dict[str, Any]:
         "subject_kind": kind,
         "subject_id": subject_id,
         "connection_id": parse_connection_id(wanted["connection"], needed=True),
-        "wish": parse_sync_request(wanted),
+        "sync_request": parse_sync_request(wanted),
         "rhythm": SyncRecurrence(wanted.get("every_hours"), days, wanted.get("at"), wanted["time_zone"]),
     }

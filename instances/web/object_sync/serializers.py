@@ -8,7 +8,7 @@ from rest_framework import serializers
 from common.http.fields import NameText
 from common.http.message_schema import MessageOut
 from common.ids import public_id
-from common.message_words import told
+from common.messages.rendering import message_fields
 from common.resources import OneOf, resource
 from instances.constants import ARCHIVE_TRIED
 from instances.models import Instance
@@ -227,7 +227,7 @@ def sync_resource(sync: "Sync") -> SyncOut:
         copied_files=sync.copied_files,
         same_files=sync.same_files,
         deleted_files=sync.deleted_files,
-        failure=StorageFailure(code=sync.failure_code, **told(sync.failure_message, sync.failure_detail))
+        failure=StorageFailure(code=sync.failure_code, **message_fields(sync.failure_message, sync.failure_detail))
         if sync.failure_code
         else None,
         created_at=sync.created_at,
@@ -289,5 +289,5 @@ def _progress(sync: "Sync") -> SyncProgress | None:
         done_files=work.done_files,
         total_files=work.total_files,
         percent=percent_of(work),
-        **told(work.message, work.detail),
+        **message_fields(work.message, work.detail),
     )

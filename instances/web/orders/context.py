@@ -50,7 +50,7 @@ def first_choices(params: QueryDict) -> dict[str, Any]:
     return numbers | words | volumes
 
 
-def other_modes(offer: OfferView, wishes: Mapping[str, Any]) -> list[OtherMode]:
+def other_modes(offer: OfferView, options: Mapping[str, Any]) -> list[OtherMode]:
     """Return the modes that the offer sells: hourly, tiered, each reserved term, and spot."""
     plans: list[tuple[str, Plan | None]] = [
         (str(MODE_WORDS[HOURLY]), offer_plan(offer, HOURLY)),
@@ -61,23 +61,23 @@ def other_modes(offer: OfferView, wishes: Mapping[str, Any]) -> list[OtherMode]:
         for term in terms_of(offer)
     ]
     plans.append((str(MODE_WORDS[SPOT]), offer_plan(offer, SPOT)))
-    return [_other(offer, wishes, label, plan) for label, plan in plans if plan is not None]
+    return [_other(offer, options, label, plan) for label, plan in plans if plan is not None]
 
 
-def calculator_query(offer: OfferView, wishes: Mapping[str, Any]) -> str:
+def calculator_query(offer: OfferView, options: Mapping[str, Any]) -> str:
     """Return the query of the calculator's page for the same work."""
-    same = {name: wishes[name] for name in ("hours", "gpu_count", "data_disk_gb") if wishes[name] is not None}
+    same = {name: options[name] for name in ("hours", "gpu_count", "data_disk_gb") if options[name] is not None}
     return urlencode({"offer": public_id("offr", offer.id), **same})
 
 
-def _other(offer: OfferView, wishes: Mapping[str, Any], label: str, plan: Plan) -> OtherMode:
+def _other(offer: OfferView, options: Mapping[str, Any], label: str, plan: Plan) -> OtherMode:
     rate = all_in_micros(
         unit_micros=plan.unit_micros,
         disk_micros_gb_day=offer.disk_micros_gb_day,
-        data_disk_gb=wishes["data_disk_gb"],
-        gpu_count=wishes["gpu_count"],
+        data_disk_gb=options["data_disk_gb"],
+        gpu_count=options["gpu_count"],
     )[1]
-    return OtherMode(label, rate, _note(plan, wishes["gpu_count"]))
+    return OtherMode(label, rate, _note(plan, options["gpu_count"]))
 
 
 def _note(plan: Plan, gpu_count: int) -> str | Promise:

@@ -15,6 +15,7 @@ from common.money import parse_money
 from instances.pricing.price_fields import ModeFields
 from instances.states import WatchAction
 from instances.wait_list.entries import EntryOrder
+from instances.web.launch.template_forms import TemplateFormFields
 from instances.web.volumes.forms import MountFields
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.pricing.cpu_ram_share import usual_counts
@@ -29,7 +30,7 @@ HOURS: Final = ((1, _("1 hour")), (8, _("8 hours")), (24, _("1 day")), (168, _("
 _FIRST_DISK_GB: Final = 20
 
 
-class RentForm(MountFields, ModeFields):
+class RentForm(MountFields, ModeFields, TemplateFormFields):
     """A renter's choices; the offer limits them."""
 
     gpu_count = forms.TypedChoiceField(label=_("Number of GPUs"), coerce=int, widget=forms.RadioSelect)
@@ -78,13 +79,13 @@ class RentForm(MountFields, ModeFields):
         return {"name": given["name"], "ssh_key_ids": self.key_ids, "auto_renew": given["auto_renew"], **self.mounts}
 
     @property
-    def wishes(self) -> dict[str, Any]:
+    def quote_options(self) -> dict[str, Any]:
         """Return the arguments of a quote."""
-        wishes = {name: self.cleaned_data[name] for name in ("gpu_count", "image", "data_disk_gb", "hours")}
+        options = {name: self.cleaned_data[name] for name in ("gpu_count", "image", "data_disk_gb", "hours")}
         modes = self.mode_options
         if modes["billing_mode"] == RESERVED:
-            wishes["hours"] = None  # the whole term
-        return wishes | modes
+            options["hours"] = None  # the whole term
+        return options | modes | {"launch": self.draft_launch, "template": self.order_template}
 
 
 class NameForm(forms.Form):
@@ -104,7 +105,7 @@ _FIRST_WAIT_H: Final = 168
 class WatchForm(forms.Form):
     """A wait-list entry; errors of the service are shown above the fields."""
 
-    q = forms.CharField(label=_("Search"), max_length=500, required=False)
+    q = forms.CharField(label=_("Search query"), max_length=500, required=False)
     action = forms.ChoiceField(choices=WatchAction, initial=WatchAction.TELL, widget=forms.RadioSelect)
     max_price = forms.CharField(label=_("Max price per GPU-hour"), max_length=20, required=False)
     image = forms.ChoiceField(label=_("Image"), required=False)

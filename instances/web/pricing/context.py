@@ -208,13 +208,18 @@ def _work(wanted: Mapping[str, Any], offer: OfferView | None) -> Work:
 # The table.
 
 
+def _label(mode: str, term: Words) -> str:
+    words = MODE_WORDS[mode]
+    return gettext("%(mode)s, %(term)s") % {"mode": words, "term": term} if mode == RESERVED else str(words)
+
+
 def _rows(plans: Mapping[str, Plan], work: Work, found: list[Crossing], term: Words) -> list[ModeRow]:
     costs = {mode: estimate(plan, work) for mode, plan in plans.items()}
     least = min(each.total_micros for each in costs.values())
     return [
         ModeRow(
             mode=mode,
-            label=f"{MODE_WORDS[mode]}, {term}" if mode == RESERVED else str(MODE_WORDS[mode]),
+            label=_label(mode, term),
             unit_micros=plans[mode].unit_micros,
             found=cost,
             lines=tuple((_line_words(line), format_money(line.amount_micros)) for line in cost.lines),

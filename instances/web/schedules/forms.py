@@ -100,7 +100,7 @@ class ScheduleForm(forms.Form):
             return None
 
     @property
-    def wishes(self) -> SettingsChange:
+    def change(self) -> SettingsChange:
         given = self.cleaned_data
         entries = [entry for number in range(self.row_count) if (entry := self._entry(number)) is not None]
         return SettingsChange(

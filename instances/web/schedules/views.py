@@ -31,7 +31,7 @@ def instance_schedule(request: SignedInRequest, instance_id: str) -> HttpRespons
     form = context["form"]
     try:
         if bound is not None and form.is_valid():
-            change_settings(renter=request.user, instance_id=key, wishes=form.wishes)
+            change_settings(renter=request.user, instance_id=key, wanted=form.change)
             messages.success(request, _("Saved. The schedule is active."))
             return redirect_to(request, "instance", instance_id)
     except DomainError as error:
@@ -47,8 +47,8 @@ def instance_keep(request: SignedInRequest, instance_id: str) -> HttpResponse:
     form = KeepForm(request.POST or None)
     try:
         if form.is_valid():
-            wish = {"days": form.cleaned_data["days"], "max_fee_micros": parse_money(form.cleaned_data["max_fee"])}
-            keep_data(renter=request.user, instance_id=key, **wish)
+            choice = {"days": form.cleaned_data["days"], "max_fee_micros": parse_money(form.cleaned_data["max_fee"])}
+            keep_data(renter=request.user, instance_id=key, **choice)
             messages.success(request, _("Data retention extended"))
             return redirect_to(request, "instance", instance_id)
     except DomainError as error:

@@ -13,13 +13,19 @@ from common.http.resource_schemas import list_of, schema_of
 from common.http.views import validated
 from common.ids import parse_public_id
 from common.money import parse_money
-from instances.core.selectors import instance_of
+from instances.core.selectors import instance_of, quote_of
 from instances.models import Move
 from instances.transfers.completion import cancel_transfer
 from instances.transfers.selectors import transfers_of
 from instances.transfers.start import Destination, clone_instance, migrate_instance
+from instances.web.launch.serializers import given_settings
 from instances.web.resources import OFFER_PREFIX, QUOTE_PREFIX, InstanceOut
-from instances.web.responses import idempotent_instance_response, instance_id_of, instance_response
+from instances.web.responses import (
+    idempotent_instance_response,
+    instance_id_of,
+    instance_response,
+    require_connect_scope_to_run,
+)
 from instances.web.transfers import serializers
 from instances.web.transfers.serializers import move_resource
 
@@ -37,11 +43,14 @@ class CloneView(APIView):
 
         The clone is rented like any other instance, hourly at the offer's present price unless a quote says
         otherwise. It is `copying` until everything has arrived, and charged once it runs; the source can be started
-        again after the copying.
+        again after the copying. Other launch settings also need the scope `instances:connect`.
         """
         wanted = validated(serializers.CloneIn, request.data)
-        order = {"to": _destination(wanted), "data_disk": wanted["data_disk"], "name": wanted["name"]}
+        order: dict[str, Any] = {name: wanted[name] for name in ("data_disk", "name")}
+        order |= {"to": _destination(wanted), "launch": given_settings(wanted)}
         who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
+        quote_id = order["to"].quote_id
+        require_connect_scope_to_run(request, order["launch"] or (quote_id and quote_of(who["renter"], quote_id).launch_id))
         return idempotent_instance_response(request, lambda: (201, instance_response(clone_instance(**who, **order))))
 
 

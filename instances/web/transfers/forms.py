@@ -10,6 +10,7 @@ from common.http.fields import NameField
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.transfers.start import Destination
+from instances.web.launch.forms import LaunchFormFields
 
 if TYPE_CHECKING:
     from instances.models import Instance
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 MIGRATE: Final = "migrate"
 
 
-class TransferForm(forms.Form):
+class InstanceTransferForm(LaunchFormFields):
     """Offer and number of GPUs; for a clone also its name, and whether to copy the data disk."""
 
     offer = forms.CharField(label=_("Destination"))
@@ -30,6 +31,7 @@ class TransferForm(forms.Form):
         self.verb, self.instance = verb, instance
         first = {"gpu_count": instance.gpu_count, "data_disk": True, "name": f"{instance.name}-clone"[:80]}
         super().__init__(data, initial=first | initial)
+        self.based_on(instance.launch)
 
     @property
     def is_clone(self) -> bool:
@@ -54,5 +56,7 @@ class TransferForm(forms.Form):
 
     @property
     def order(self) -> dict[str, Any]:
-        of_clone = {"data_disk": self.with_disk, "name": self.cleaned_data["name"]} if self.is_clone else {}
-        return {"to": self.to, **of_clone}
+        if not self.is_clone:
+            return {"to": self.to}
+        name = self.cleaned_data["name"]
+        return {"to": self.to, "data_disk": self.with_disk, "name": name, "launch": self.launch_changes}

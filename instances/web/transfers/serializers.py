@@ -8,12 +8,13 @@ from rest_framework import serializers
 from common.http.fields import AmountText, NameText
 from common.http.message_schema import MessageOut
 from common.ids import public_id
-from common.message_words import english, told
-from common.messages import stored
+from common.messages.message import stored
+from common.messages.rendering import english, message_fields
 from common.resources import OneOf, resource
 from instances.models import Move
 from instances.states import MoveKind, MoveState
 from instances.transfers.selectors import outcome_of, progress_of
+from instances.web.launch.serializers import LaunchFields
 
 _OFFER = "offr_…; left out: the present one, on the same host"
 
@@ -33,8 +34,8 @@ class MigrateIn(serializers.Serializer[Any]):
     )
 
 
-class CloneIn(MigrateIn):
-    """The destination, the name, and whether to copy the data disk."""
+class CloneIn(LaunchFields, MigrateIn):
+    """The destination, the name, whether to copy the data disk, and changes of the launch settings."""
 
     offer = serializers.CharField(required=False, allow_null=True, help_text=_OFFER)
     data_disk = serializers.BooleanField(default=True, help_text="False: without it; a quote may bring a fresh one")
@@ -95,7 +96,7 @@ def move_resource(move: Move) -> MoveOut:
         progress_message=stored(seen.message),
         checksum=outcome.get("checksum"),
         cuts=int(outcome["cuts"]) if "cuts" in outcome else None,
-        failure=MoveFailure(code=move.failure_code, **told(move.failure_message, move.failure_detail))
+        failure=MoveFailure(code=move.failure_code, **message_fields(move.failure_message, move.failure_detail))
         if move.failure_code
         else None,
         created_at=move.created_at,

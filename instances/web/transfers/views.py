@@ -17,15 +17,15 @@ from instances.transfers.completion import cancel_transfer
 from instances.transfers.start import clone_instance, migrate_instance, quote_transfer
 from instances.web.responses import refresh_or_redirect
 from instances.web.transfers.context import destinations_for
-from instances.web.transfers.forms import TransferForm
+from instances.web.transfers.forms import InstanceTransferForm
 
 _VERBS: Final[dict[str, Callable[..., Instance]]] = {"clone": clone_instance, "migrate": migrate_instance}
 
 
-def _bound_form(request: SignedInRequest, instance_id: str, verb: str) -> tuple[Instance, TransferForm]:
+def _bound_form(request: SignedInRequest, instance_id: str, verb: str) -> tuple[Instance, InstanceTransferForm]:
     instance = instance_of(request.user, parse_public_id("inst", instance_id))
     first = {"offer": request.GET.get("offer", public_id("offr", instance.offer_id) if verb == "clone" else "")}
-    return instance, TransferForm(
+    return instance, InstanceTransferForm(
         request.POST if request.method == "POST" else None, initial=first, verb=verb, instance=instance
     )
 

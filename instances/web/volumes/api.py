@@ -33,7 +33,7 @@ from instances.volumes.attach import (
     snapshot_disk,
 )
 from instances.web.resources import HOST_PREFIX
-from instances.web.responses import instance_id_of, require_connect_scope_for
+from instances.web.responses import instance_id_of, require_connect_scope_to_mount
 from instances.web.volumes import resources, serializers
 from instances.web.volumes.resources import (
     SNAPSHOT_PREFIX,
@@ -133,11 +133,12 @@ class VolumeAttachView(APIView):
     def post(self, request: Request, volume_id: str) -> Response:
         """Attach a volume to a stopped instance of its host, which mounts it at its next start.
 
-        If the instance's image is not the market's own, this also needs the scope `instances:connect`.
+        If the instance has launch settings, or an image that is not the market's own, this also needs the scope
+        `instances:connect`.
         """
         renter, row_id = current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)
         instance_id = instance_id_of(validated(serializers.AttachIn, request.data)["instance"])
-        require_connect_scope_for(request, instance_of(renter, instance_id).image)
+        require_connect_scope_to_mount(request, instance_of(renter, instance_id))
 
         def attach() -> tuple[int, Any]:
             attach_volume(renter=renter, volume_id=row_id, instance_id=instance_id)

@@ -93,7 +93,7 @@ def data_set_form(staff: User, sent: Any) -> DataSetForm:
 def disks_context(user: User, instance_id: UUID) -> dict[str, Any]:
     """Return the context of an instance's disk, volumes and data sets."""
     instance = instance_of(user, instance_id)
-    at_rest = instance.state in _AT_REST and instance.is_released_by_host
+    at_rest = instance.state in _AT_REST and instance.is_proven_stopped
     mounts = attachments_of([instance.pk])
     ids = [instance.pk, *(each.volume_id for each in mounts if each.volume_id is not None)]
     uses = disk_uses(ids)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from common.http.message_schema import MessageOut
 from common.ids import public_id
-from common.message_words import told
+from common.messages.rendering import message_fields
 from common.resources import resource
 from instances.web.resources import HOST_PREFIX
 from instances.web.volumes.rows import percent_of
@@ -87,5 +87,5 @@ def progress_resource(work: "Operation | None") -> StorageProgress | None:
         done_bytes=work.done_bytes,
         total_bytes=work.total_bytes,
         percent=percent_of(work),
-        **told(work.message, work.detail),
+        **message_fields(work.message, work.detail),
     )

@@ -7,7 +7,7 @@ from uuid import UUID
 from accounts.models import User
 from common import clock
 from common.ids import public_id
-from common.message_words import told
+from common.messages.rendering import message_fields
 from common.money import format_money
 from common.resources import OneOf, resource
 from instances.core.selectors import instance_of
@@ -229,7 +229,7 @@ def volume_move_resource(move: "VolumeMove") -> VolumeMoveOut:
         checksum=move.checksum or None,
         bytes=move.carried_bytes,
         cuts=move.cuts,
-        failure=StorageFailure(code=move.failure_code, **told(move.failure_message, move.failure_detail))
+        failure=StorageFailure(code=move.failure_code, **message_fields(move.failure_message, move.failure_detail))
         if move.failure_code
         else None,
         created_at=move.created_at,
@@ -324,4 +324,4 @@ def _failure(kept: "Volume | Snapshot") -> StorageFailure | None:
     """Return why it failed; for a ready volume, why its last restore failed."""
     if not kept.failure_code or kept.state == VolumeState.GONE:
         return None
-    return StorageFailure(code=kept.failure_code, **told(kept.failure_message, kept.failure_detail))
+    return StorageFailure(code=kept.failure_code, **message_fields(kept.failure_message, kept.failure_detail))

@@ -124,7 +124,7 @@ class ColumnStore:
         if not len(draft.slots):
             return
         for sort, chosen in self.moved(draft).items():
-            if not self.orders[sort].take(walks.get(sort)):
+            if not self.orders[sort].adopt(walks.get(sort)):
                 self.orders[sort].touch(draft.slots[chosen])
         self._grow(int(np.count_nonzero(draft.fresh)))
         for name, value in draft.values.items():

@@ -29,10 +29,10 @@ class SearchExecution:
 
     def __init__(self, store: ColumnStore, query: OfferQuery, now: datetime) -> None:
         self.store, self.query = store, query
-        self.asked = PriceColumns(store, query, now)
+        self.price_columns = PriceColumns(store, query, now)
         self._open = np.greater_equal(store["count"], 1)
-        self.parts: list[tuple[What, Mask]] = self._wishes()
-        self.parts += [(each, mask_of(each, store, self.asked)) for each in query.conditions]
+        self.parts: list[tuple[What, Mask]] = self._option_masks()
+        self.parts += [(each, mask_of(each, store, self.price_columns)) for each in query.conditions]
         self._terms = [_term_of(what) for what, _ in self.parts]
         self.fits = self._all(self.parts)
         self.total = int(np.count_nonzero(self.fits))
@@ -56,20 +56,20 @@ class SearchExecution:
     def count_instead(self, condition: Condition) -> int:
         """Return how many offers would match if only this condition were asked about its term."""
         rest = self.fits_but_for(condition.term)
-        return int(np.count_nonzero(rest & mask_of(condition, self.store, self.asked)))
+        return int(np.count_nonzero(rest & mask_of(condition, self.store, self.price_columns)))
 
-    def _wishes(self) -> list[tuple[What, Mask]]:
-        query, wishes = self.query, list[tuple[What, Mask]]()
+    def _option_masks(self) -> list[tuple[What, Mask]]:
+        query, masks = self.query, list[tuple[What, Mask]]()
         needs = needs_of(gpu_count=query.gpu_count, data_disk_gb=query.data_disk_gb)
         if query.gpu_count > 1:
-            wishes.append(("gpu_count", needs.gpus_suffice(self.store["count"])))
+            masks.append(("gpu_count", needs.gpus_suffice(self.store["count"])))
         if query.data_disk_gb:
-            wishes.append(("data_disk_gb", needs.disk_suffices(self.store["disk_free"])))
-        if self.asked.sells is not None:
-            wishes.append(("billing_mode", self.asked.sells))
+            masks.append(("data_disk_gb", needs.disk_suffices(self.store["disk_free"])))
+        if self.price_columns.sells is not None:
+            masks.append(("billing_mode", self.price_columns.sells))
         if query.image_needs != NO_IMAGE:
-            wishes.append(("image", self._fits_image()))
-        return wishes
+            masks.append(("image", self._fits_image()))
+        return masks
 
     def _fits_image(self) -> Mask:
         needs = self.query.image_needs

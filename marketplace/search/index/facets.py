@@ -91,7 +91,7 @@ def facets_of(search: SearchExecution) -> Facets:
 
 def _found(search: SearchExecution, fits: Mask) -> PricedRows:
     slots = np.flatnonzero(fits)
-    return PricedRows(slots, search.asked.price[slots])
+    return PricedRows(slots, search.price_columns.price[slots])
 
 
 def _tally(store: ColumnStore, group: str, layout: Layout, found: PricedRows) -> Tally:

@@ -122,16 +122,16 @@ def _keys(search: SearchExecution) -> NDArray[Any]:
         case "gpu_free":
             return search.store["count"]
         case name:
-            return search.asked.column(name)
+            return search.price_columns.column(name)
 
 
 def _order_of(search: SearchExecution) -> SortOrder | None:
     """Return the kept order for the sort, or None where there is none."""
     name, orders = search.query.sort.removeprefix("-"), search.store.orders
-    if name == "gpu_free" or (name not in _PLAIN and not search.asked.plain):
+    if name == "gpu_free" or (name not in _PLAIN and not search.price_columns.plain):
         return None
     # A tiered rent begins at the hourly price, so the same order serves.
-    mode = "hourly" if search.asked.mode == "tiered" else search.asked.mode
+    mode = "hourly" if search.price_columns.mode == "tiered" else search.price_columns.mode
     label = name if name in _PLAIN else f"{name} {mode}"
     if label not in orders:
         orders[label] = _made(search.store, name, mode)

@@ -30,13 +30,13 @@ class Refresher:
 
     def __init__(self, refresh: Callable[[], None]) -> None:
         self._refresh = refresh
-        self._asked_at = 0.0
+        self._searched_at = 0.0
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def asked(self) -> None:
+    def record_search(self) -> None:
         """Record a search and start the thread if needed; called by one thread at a time."""
-        self._asked_at = time.monotonic()
+        self._searched_at = time.monotonic()
         if settings.MARKET_MAX_AGE_MS and (self._thread is None or not self._thread.is_alive()):
             self._over.clear()
             sys.setswitchinterval(SWITCH_S)
@@ -51,7 +51,7 @@ class Refresher:
 
     def _run(self) -> None:
         try:
-            while time.monotonic() - self._asked_at < IDLE_S:
+            while time.monotonic() - self._searched_at < IDLE_S:
                 if self._over.wait(settings.MARKET_MAX_AGE_MS * STEP / 1_000):
                     return
                 self._refresh()

@@ -88,7 +88,7 @@ class MarketSnapshot:
 
     def fresh(self) -> ColumnStore:
         """Return the open offers as they are now, or were at most MARKET_MAX_AGE_MS ago."""
-        self.refresher.asked()
+        self.refresher.record_search()
         with self._forgotten_if_broken():
             return self._caught_up()
 

@@ -107,7 +107,7 @@ class SortOrder:
             return None
         return NextSortedSlots(walk, walk.moved(slots, self._key_of(rows, chosen), ranks))
 
-    def take(self, following: "NextSortedSlots | None") -> bool:
+    def adopt(self, following: "NextSortedSlots | None") -> bool:
         """Use the next walk, and return whether it was still based on the present one."""
         if following is None or self._changed or self._walk is not following.before:
             return False

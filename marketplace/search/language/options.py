@@ -42,7 +42,7 @@ class ParsedSearch:
     """What a reader has found so far; options by field."""
 
     conditions: list[Condition] = field(default_factory=list)
-    wishes: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def _count(text: str) -> int:
@@ -81,8 +81,8 @@ def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
 
 
 OPTIONS: Final[Mapping[str, SearchOption]] = {
-    wish.name: wish
-    for wish in (
+    option.name: option
+    for option in (
         SearchOption("count", "gpu_count", "gpu_count", _count, "Number of GPUs together; total prices are for all of them"),
         SearchOption(
             *("mode", "billing_mode", "billing_mode", _one_of(BILLING_MODES), "Billing mode used for prices"),
@@ -148,12 +148,12 @@ def in_order(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
 
 
 def to_query(found: ParsedSearch) -> OfferQuery:
-    return replace(DEFAULTS, conditions=in_order(found.conditions), **found.wishes)
+    return replace(DEFAULTS, conditions=in_order(found.conditions), **found.options)
 
 
 def stated_options(query: OfferQuery) -> dict[str, Any]:
     """Return options that differ from their defaults, by name in a line."""
-    stated = {name: getattr(query, wish.field) for name, wish in OPTIONS.items()}
+    stated = {name: getattr(query, option.field) for name, option in OPTIONS.items()}
     return {name: value for name, value in stated.items() if value != getattr(DEFAULTS, OPTIONS[name].field)}
 
 

@@ -26,7 +26,7 @@ from marketplace.search.language.values import UNITS, BadValue, read_value, seve
 
 LINE_MAX: Final = 500
 # Other names of the same options, so that a line may use those of the API.
-_SYNONYMS: Final = {wish.parameter: name for name, wish in OPTIONS.items()}
+_SYNONYMS: Final = {option.parameter: name for name, option in OPTIONS.items()}
 _NAMES: Final = (*TERMS, *(name for name in OPTIONS if name not in TERMS))
 _FLAGS: Final = frozenset(name for name, term in TERMS.items() if term.kind is Kind.FLAG)
 _LISTS: Final = (Op.IN, Op.NOT_IN)
@@ -148,10 +148,10 @@ class _Reader:
             self._condition(TERMS[name], op, [self._value(name)])
 
     def _option(self, word: Text, name: str, op: Op) -> None:
-        wish = OPTIONS[name]
+        option = OPTIONS[name]
         text = self._value(name)
-        value = _valued(text, lambda given: count_option(op, given) if name == "count" else wish.read(given))
-        if self.found.wishes.setdefault(wish.field, value) != value:
+        value = _valued(text, lambda given: count_option(op, given) if name == "count" else option.read(given))
+        if self.found.options.setdefault(option.field, value) != value:
             _refuse(_("%(name)s is set twice, with different values.") % {"name": name}, word, _("Remove one of them."))
 
     def _value(self, name: str) -> Text:

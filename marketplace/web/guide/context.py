@@ -87,8 +87,8 @@ def advisor_context(given: Mapping[str, Any]) -> dict[str, Any]:
 def _calculator_query(advice: Advice, run: Run) -> str:
     """Return the calculator's parameters for the cheapest run; a day where its length is unknown."""
     hours = _DAY_HOURS if run.hours is None else max(run.hours, _LEAST_HOURS)
-    wishes = {"hours": f"{hours:.2f}", "gpu_count": advice.query.gpu_count, "data_disk_gb": advice.query.data_disk_gb}
-    return urlencode({"offer": public_id("offr", run.offer["id"]), **wishes})
+    options = {"hours": f"{hours:.2f}", "gpu_count": advice.query.gpu_count, "data_disk_gb": advice.query.data_disk_gb}
+    return urlencode({"offer": public_id("offr", run.offer["id"]), **options})
 
 
 def _query(form: AdvisorForm) -> str:

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.functional import lazy
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import ngettext
 
 from common.http.fields import NameField
 from marketplace.constants import MAINTENANCE_LONGEST
@@ -16,6 +16,11 @@ from marketplace.states import MaintenanceCategory
 _MOST_HOURS: Final = int(MAINTENANCE_LONGEST.total_seconds()) // 3600
 _FARTHEST_ZONE_MIN: Final = 14 * 60
 _CATEGORIES: Final = [(value, lazy(capfirst, str)(label)) for value, label in MaintenanceCategory.choices]
+
+
+def _lengths() -> list[tuple[int, str]]:
+    """Return the choices in the language of the request: what is worded at import is English for everyone."""
+    return [(n, ngettext("%(count)d hour", "%(count)d hours", n) % {"count": n}) for n in range(1, _MOST_HOURS + 1)]
 
 
 class MaintenanceForm(forms.Form):
@@ -34,9 +39,7 @@ class MaintenanceForm(forms.Form):
     hours = forms.TypedChoiceField(
         label=_("Duration"),
         coerce=int,
-        choices=[
-            (n, ngettext_lazy("%(count)d hour", "%(count)d hours", n) % {"count": n}) for n in range(1, _MOST_HOURS + 1)
-        ],
+        choices=_lengths,
         initial=2,
     )
     detail = NameField(

@@ -29,7 +29,7 @@ from marketplace.search.saved_searches import delete_search, rename_search, save
 from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace
 from marketplace.web.search import serializers
 from marketplace.web.search.language.openapi_parameters import (
-    PRICE_WISHES,
+    PRICE_OPTIONS,
     option_parameters,
     page_parameters,
     search_parameters,
@@ -61,7 +61,7 @@ class SearchView(PublicView):
     image_needs: NeedsOfImage | None = None
     place_of_volume: PlaceOf | None = None
 
-    def asked(self, request: Request) -> OfferQuery:
+    def query_of(self, request: Request) -> OfferQuery:
         """Return the search in the query string.
 
         Raises:
@@ -88,7 +88,7 @@ class OffersView(SearchView):
 
     @extend_schema(operation_id="offers_list", parameters=_PAGE, responses={200: serializers.OfferPage, 304: _NOT_MODIFIED})
     def get(self, request: Request) -> HttpResponse:
-        page = market_page(self.asked(request))
+        page = market_page(self.query_of(request))
         addresses = (_address(request, page.next), _address(request, page.previous))
         return _tagged(request, offers_json(page, *addresses, self.place(request)))
 
@@ -100,16 +100,16 @@ class FacetsView(SearchView):
         operation_id="offers_facets", parameters=_PAGE, responses={200: schema_of(serializers.Facets), 304: _NOT_MODIFIED}
     )
     def get(self, request: Request) -> HttpResponse:
-        query = self.asked(request)
+        query = self.query_of(request)
         return _tagged(request, facets_json(market_facets(query), query))
 
 
 class OfferDetailView(PublicView):
     """Return one offer, open or not, with the requested prices."""
 
-    @extend_schema(operation_id="offers_retrieve", parameters=option_parameters(*PRICE_WISHES), responses=schema_of(Offer))
+    @extend_schema(operation_id="offers_retrieve", parameters=option_parameters(*PRICE_OPTIONS), responses=schema_of(Offer))
     def get(self, request: Request, offer_id: str) -> Response:
-        query = parse_options(request.query_params, names=PRICE_WISHES)
+        query = parse_options(request.query_params, names=PRICE_OPTIONS)
         return Response(priced_offer(parse_public_id("offr", offer_id), query))
 
 
@@ -127,12 +127,12 @@ class CompareView(PublicView):
                 explode=False,
                 description="Offer IDs, separated by commas",
             ),
-            *option_parameters(*PRICE_WISHES),
+            *option_parameters(*PRICE_OPTIONS),
         ],
         responses=schema_of(serializers.OfferList),
     )
     def get(self, request: Request) -> Response:
-        query = parse_options(request.query_params, names=PRICE_WISHES, others=("ids",))
+        query = parse_options(request.query_params, names=PRICE_OPTIONS, others=("ids",))
         return Response(serializers.OfferList(results=priced_offers(_ids(request), query)))
 
 
@@ -229,4 +229,4 @@ def _ids(request: Request) -> list[UUID]:
         detail = f"Name 1 to {COMPARED_MAX} offers, with commas between."
     except NotFound as error:
         detail = str(error.detail)
-    raise InvalidInput("This cannot be compared.", errors=[FieldError("ids", "invalid", detail)])
+    raise InvalidInput("This can't be compared.", errors=[FieldError("ids", "invalid", detail)])

@@ -152,8 +152,8 @@ def price_of(row: Row, query: OfferQuery) -> int | None:
     if unit is None:
         return None
     disk = row["disk_micros_gb_day"]
-    wishes = {"data_disk_gb": query.data_disk_gb, "gpu_count": query.gpu_count}
-    return all_in_micros(unit_micros=unit, disk_micros_gb_day=disk, **wishes)[1]
+    options = {"data_disk_gb": query.data_disk_gb, "gpu_count": query.gpu_count}
+    return all_in_micros(unit_micros=unit, disk_micros_gb_day=disk, **options)[1]
 
 
 # -- offers picked by a visitor, kept in the session

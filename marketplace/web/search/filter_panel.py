@@ -219,14 +219,14 @@ def fill_panel(conditions: Sequence[Condition], counted: Mapping[str, Sequence[A
     left = list(conditions)
     sections = [
         FilledSection(
-            section, [_fill(each, _take(left, each), counted.get(each.term, ()), enough) for each in section.fields]
+            section, [_fill(each, _pop_condition(left, each), counted.get(each.term, ()), enough) for each in section.fields]
         )
         for section in SECTIONS
     ]
     return Panel(sections, tuple(left))
 
 
-def _take(left: list[Condition], wanted: Field) -> Condition | None:
+def _pop_condition(left: list[Condition], wanted: Field) -> Condition | None:
     """Remove from `left` and return the first condition that the field can show.
 
     One value is a list of one.

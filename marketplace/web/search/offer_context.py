@@ -100,19 +100,19 @@ def _line(row: Row, query: OfferQuery, unit_micros: int) -> tuple[int, int]:
 
 
 def _mode_line(row: Row, query: OfferQuery, mode: str) -> PriceLine:
-    wishes = replace(query, billing_mode=mode)
-    return PriceLine(mode, str(MODE_WORDS[mode]), *_line(row, query, row["price_micros"]), query=rent_query(wishes))
+    options = replace(query, billing_mode=mode)
+    return PriceLine(mode, str(MODE_WORDS[mode]), *_line(row, query, row["price_micros"]), query=rent_query(options))
 
 
 def _tier_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
-    wishes = rent_query(replace(query, billing_mode="tiered"))
+    options = rent_query(replace(query, billing_mode="tiered"))
     return [
         PriceLine(
             "tiered",
             gettext("%(mode)s, after %(hours)s h") % {"mode": MODE_WORDS["tiered"], "hours": hours},
             *_line(row, query, discounted(row["price_micros"], off_bps)),
             off_percent=_percent(off_bps),
-            query=wishes,
+            query=options,
         )
         for hours, off_bps in row["tiers"]
     ]
@@ -143,9 +143,9 @@ def _spot_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
     if row["spot_floor_micros"] is None:
         return []
     label = gettext("%(mode)s, now") % {"mode": MODE_WORDS["spot"]}
-    wishes = rent_query(replace(query, billing_mode="spot"))
+    options = rent_query(replace(query, billing_mode="spot"))
     now = spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]) or 0
-    return [PriceLine("spot", label, *_line(row, query, now), query=wishes)]
+    return [PriceLine("spot", label, *_line(row, query, now), query=options)]
 
 
 def _percent(off_bps: int) -> str:

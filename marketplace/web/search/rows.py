@@ -122,11 +122,11 @@ def offer_rows(rows: Sequence[Mapping[str, Any]], query: OfferQuery, picks: Sequ
 
 def rent_query(query: OfferQuery) -> str:
     """Return the options of a search as parameters of the rent page."""
-    wishes = {
+    options = {
         "gpu_count": query.gpu_count,
         "billing_mode": query.billing_mode,
         "term": query.term if query.billing_mode == "reserved" else "",
         "data_disk_gb": query.data_disk_gb or "",
         "image": query.image,
     }
-    return urlencode({name: value for name, value in wishes.items() if value})
+    return urlencode({name: value for name, value in options.items() if value})

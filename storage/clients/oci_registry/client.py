@@ -86,7 +86,7 @@ class _Registry:
         try:
             return send_request("GET", url, headers=headers, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES)
         except OutboundFault as fault:
-            raise RegistryUnreachable(f"{self.host} cannot be asked: {fault.detail}", reason=fault.code) from fault
+            raise RegistryUnreachable(f"{self.host} can't be reached: {fault.detail}", reason=fault.code) from fault
 
     def _authorization_for(self, challenge: str) -> str:
         """Return the `Authorization` header that answers a challenge, or "" where there is none to send."""
@@ -95,15 +95,15 @@ class _Registry:
             return self.login.basic if self.login else ""
         if kind.lower() != "bearer":
             return ""
-        told = dict(_PARAMETER.findall(rest))
-        query = urlencode({name: told[name] for name in ("service", "scope") if name in told})
+        parameters = dict(_PARAMETER.findall(rest))
+        query = urlencode({name: parameters[name] for name in ("service", "scope") if name in parameters})
         headers = {"Accept": "application/json", "User-Agent": "berth"}
         if self.login:
             headers["Authorization"] = self.login.basic
-        realm = told.get("realm", "")
+        realm = parameters.get("realm", "")
         answer = self._fetch(f"{realm}{'&' if '?' in realm else '?'}{query}", headers)
         if answer.status in (UNAUTHORIZED, FORBIDDEN) and self.login:
-            raise RegistryLoginRefused(f"{self.host} does not take this user name and password.")
+            raise RegistryLoginRefused(f"{self.host} rejected this user name and password.")
         if answer.status != OK:
             return ""
         issued = manifests.read_json(answer.body, "token")
@@ -119,11 +119,11 @@ def check_login(host: str, login: Login) -> None:
     registry = _Registry(host, login)
     answer = registry.get("/v2/")
     if answer.status in (UNAUTHORIZED, FORBIDDEN):
-        raise RegistryLoginRefused(f"{host} does not take this user name and password.")
+        raise RegistryLoginRefused(f"{host} rejected this user name and password.")
     if answer.status != OK:
         raise RegistryUnreachable(f"{host} does not answer as a registry: status {answer.status}.")
     if open_to_all.status == OK and host != "docker.io":
-        raise RegistryLoginRefused(f"{host} asks nobody for a login; its images can be added by name as they are.")
+        raise RegistryLoginRefused(f"{host} doesn't require a login; add its images by name.")
 
 
 def read_image(name: ImageName, login: Login | None) -> manifests.Found:

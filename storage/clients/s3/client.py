@@ -58,7 +58,7 @@ def _can_write(place: Place) -> bool:
 def _check_listed(place: Place, answer: OutboundResponse) -> None:
     if answer.status == OK:
         if b"<ListBucketResult" not in answer.body:
-            raise StorageUnreachable("What answers there is no S3-compatible object storage.")
+            raise StorageUnreachable("The endpoint isn't S3-compatible object storage.")
         return
     code = _code(answer)
     if code == "NoSuchBucket" or (answer.status == NOT_FOUND and not code):
@@ -74,7 +74,7 @@ def _send(
     try:
         return send(place, method, name, query=query or (), body=body)
     except OutboundFault as fault:
-        raise StorageUnreachable(f"{place.host} cannot be asked: {fault.detail}", reason=fault.code) from fault
+        raise StorageUnreachable(f"{place.host} can't be reached: {fault.detail}", reason=fault.code) from fault
 
 
 def _code(answer: OutboundResponse) -> str:

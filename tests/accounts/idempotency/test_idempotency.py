@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.errors import IdempotencyConflict
-from accounts.idempotency.services import run_dry, run_once
+from accounts.idempotency.services import run_and_roll_back, run_once
 from accounts.models import ApiToken, RememberedReply, User
 from accounts.tokens.services import issue_token
 from common import jobs
@@ -88,7 +88,7 @@ def test_a_rehearsal_checks_everything_and_keeps_nothing(
             return make_token(alice)
 
     with django_capture_on_commit_callbacks() as hints:
-        status, body = run_dry(work=work)
+        status, body = run_and_roll_back(work=work)
     assert (status, body["scopes"]) == (201, ["keys:read"])
     assert not ApiToken.objects.exists()
     assert hints == []

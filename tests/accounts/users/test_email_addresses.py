@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Membership, OutgoingMail, User
-from common.emails import parse_email
+from common.email_addresses import parse_email
 from common.errors import InvalidInput
 from tests.conftest import PASSWORD
 

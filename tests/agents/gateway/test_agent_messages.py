@@ -10,13 +10,15 @@ from django.utils.translation import override
 
 from accounts.models import User
 from agents.daemon.engine.pull_watch import Layers
-from agents.gateway.agent_messages import SAID_BEFORE, SAYINGS, CutOff, LoadingImage
-from agents.gateway.host_words import stored_detail
+from agents.gateway.agent_messages import SAYINGS, CutOff, LoadingImage
+from agents.gateway.sentences_before import SAID_BEFORE
+from agents.gateway.stored_messages import stored_detail
 from agents.protocol.messages import ObservedInstance
-from agents.protocol.sentences import SENTENCES, Said, say
+from agents.protocol.progress_messages import SENTENCES, Said, say
 from common.ids import public_id
-from common.message_words import in_html, plain
-from common.messages import HostSays, Message, Quoted, stored
+from common.messages.message import HostSays, Message, Quoted, stored
+from common.messages.rendering import in_html, plain
+from instances.core.failure_messages import PortTaken, VolumeMissing
 from instances.models import Instance
 
 from .conftest import Agent, report
@@ -38,9 +40,18 @@ def test_agents_of_before_send_sentences_alone() -> None:
         assert SENTENCES[form.code] == sentence
 
 
+def test_agents_of_before_name_a_port_or_a_volume_in_a_sentence() -> None:
+    taken = "Port 40022 of the host is taken by another program."
+    assert stored_detail(taken) == stored_detail("", say("port_taken", port=40_022)) == PortTaken(port=40_022)
+    gone = HostSays(words=Quoted("it is gone."))
+    assert stored_detail("The volume models is not on its host: it is gone.") == VolumeMissing(volume="models", why=gone)
+    assert stored_detail(f"Look: {taken}") == HostSays(words=Quoted(f"Look: {taken}"))
+    assert stored_detail("", say("port_taken", port="٤٠")) is None, "no number, and no text to quote"
+
+
 @pytest.mark.parametrize("code", sorted(SENTENCES))
 def test_both_languages(code: str) -> None:
-    params = {"done": 1, "total": 2, "ready": 0, "layers": 1, "why": "timed out"}
+    params = {"done": 1, "total": 2, "ready": 0, "layers": 1, "why": "timed out", "port": 4022, "volume": "5e" * 16}
     said = say(code, **{name: value for name, value in params.items() if f"{{{name}}}" in SENTENCES[code]})
     message = stored_detail(said.in_english, said)
     assert type(message) is SAYINGS[code]
@@ -50,7 +61,7 @@ def test_both_languages(code: str) -> None:
 
 
 def test_the_sentence_of_a_pull() -> None:
-    said = Layers().said
+    said = Layers().message
     assert stored_detail(said.in_english, said) == LoadingImage(done=0, total=0, ready=0, layers=0)
 
 

@@ -56,7 +56,7 @@ def free(agent: Agent) -> int:
 def test_fault_082_no_gpu_of_a_host_is_sold_before_it_has_told_what_it_holds(agent: Agent, running: Instance) -> None:
     assert free(agent) == 0
     host, offer = Host.objects.get(pk=agent.host), Offer.objects.get(host=agent.host)
-    with pytest.raises(OfferClosed, match="restored from a backup"):
+    with pytest.raises(OfferClosed, match="restore from a backup"):
         check_open(host, offer)
     told = agent.sync(report(epoch=0, instances=[observed(running, "stopped")]))
     assert told.epoch == Epoch.objects.get().number

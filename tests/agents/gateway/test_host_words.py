@@ -17,12 +17,12 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
 from agents.protocol.messages import Check, ObservedInstance, ObservedOperation, Report, SelfTestResult
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 from agents.relay.connection_registry import quoted_detail
 from common import clock
-from common.host_words import mark_host_text
 from common.ids import public_id
-from common.message_words import english
+from common.messages.host_text import mark_host_text
+from common.messages.rendering import english
 from common.object_store import Place
 from instances.core.event_messages import NoSchedule
 from instances.core.money_messages import SilentHost, TakenBack
@@ -30,7 +30,7 @@ from instances.enforcement.maintenance_notices import notify_of_maintenance
 from instances.enforcement.sweeps import purge_expired
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.retention.archive import order_archives
+from instances.retention.archive import start_due_archives
 from instances.retention.mail import queue_archive_mails
 from marketplace.hosts.maintenance import announce_maintenance
 from marketplace.models import Host
@@ -127,7 +127,7 @@ def test_why_data_was_not_archived(agent: Agent, rent: Callable[..., Instance], 
         tell(agent, instance, "stopped")
         for span in (timedelta(days=30, seconds=1), timedelta(days=2, hours=23)):
             traveller.shift(span)
-            order_archives(now=clock.now())
+            start_due_archives(now=clock.now())
             fail_operations(agent, TAKEN_BACK if span.days == 30 else LINK)
             queue_archive_mails(now=clock.now())
             sent()

@@ -43,6 +43,7 @@ from instances.orders.rent import rent_instance
 from instances.states import InstanceState
 from marketplace.models import Host, HostEvent, Incident, Offer
 from marketplace.self_tests.services import request_self_test
+from tests.profiles import examples
 
 from .conftest import PRICE, Agent, code_of, facts, report
 from .test_self_tests import good_checks
@@ -278,7 +279,7 @@ def test_whatever_an_agent_says_api_and_pages_keep_to_the_rules(
     seen_by_owner = [f"/api/v1/hosts/{host}", f"/api/v1/hosts/{host}/self-test", f"/api/v1/hosts/{host}/reliability"]
     began = clock.now()
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(25, long=150), deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data(), turn=st.integers(1, 10**6))
     def attack(data: st.DataObject, turn: int) -> None:
         test = request_self_test(actor_id=hana.pk, host_id=agent.host)

@@ -19,11 +19,11 @@ from .conftest import Agent, report
 pytestmark = pytest.mark.django_db
 
 
-def ask(host: UUID, owner: User) -> Operation:
+def ask(host: UUID, owner: User, kind: str = "snapshot") -> Operation:
     return request_operation(
         host_id=host,
         owner_id=owner.pk,
-        kind="snapshot",
+        kind=kind,
         subject=uuid4(),
         args={"volume": "v"},
         secrets={"password": "s3cret"},
@@ -35,13 +35,13 @@ def tell(operation: Operation, phase: str, **more: object) -> ObservedOperation:
     return ObservedOperation(operation.pk.hex, phase, **more)  # type: ignore[arg-type]  # each test's own fields
 
 
-def test_it_is_named_with_its_secrets_until_its_end_is_told(agent: Agent, alice: User) -> None:
+def test_it_is_named_until_its_end_is_told(agent: Agent, alice: User) -> None:
     operation = ask(agent.host, alice)
     assert "s3cret" not in operation.sealed_args
     (order,) = agent.sync().operations
     assert (order.id, order.kind, order.args) == (operation.pk.hex, "snapshot", {"volume": "v", "password": "s3cret"})
     answer = agent.sync(report(operations=[tell(operation, "running", done_bytes=5, total_bytes=9, detail="Copying.")]))
-    assert len(answer.operations) == 1
+    assert [order.id for order in answer.operations] == [operation.pk.hex]
     operation.refresh_from_db()
     assert (operation.state, operation.done_bytes, operation.detail) == ("running", 5, "Copying")
     end = tell(operation, "done", done_bytes=9, total_bytes=9, outcome={"checksum": "f00"})
@@ -49,6 +49,29 @@ def test_it_is_named_with_its_secrets_until_its_end_is_told(agent: Agent, alice:
     operation.refresh_from_db()
     assert (operation.state, operation.outcome, operation.done_bytes) == ("done", {"checksum": "f00"}, 9)
     assert operation.concluded_at is not None
+
+
+def test_secrets_are_sent_to_an_agent_that_does_not_have_them(agent: Agent, alice: User) -> None:
+    operation, whole, bare = ask(agent.host, alice), {"volume": "v", "password": "s3cret"}, {"volume": "v"}
+
+    def told(*reported: ObservedOperation) -> list[dict[str, str]]:
+        return [order.args for order in agent.sync(report(operations=list(reported))).operations]
+
+    assert [told(), told()] == [[whole], [whole]], "an answer may be lost"
+    for _ in range(2):
+        assert told(tell(operation, "running")) == [bare]
+    assert told() == [whole], "an agent that restarted begins it again"
+    assert told(tell(operation, "running")) == [bare]
+
+
+def test_a_command_that_has_begun_is_not_sent_again(agent: Agent, alice: User) -> None:
+    """It runs at most once: also an agent that has lost its records must not begin it again."""
+    operation = ask(agent.host, alice, "run_command")
+    assert [order.args.get("password") for order in agent.sync().operations] == ["s3cret"]
+    assert [order.args.get("password") for order in agent.sync().operations] == ["s3cret"]
+    agent.sync(report(operations=[tell(operation, "running")]))
+    (order,) = agent.sync().operations
+    assert (order.id, order.args) == (operation.pk.hex, {"volume": "v"})
 
 
 def test_an_end_that_comes_twice_or_late_changes_nothing(agent: Agent, alice: User) -> None:

@@ -23,7 +23,7 @@ from common import clock
 from common.printable import is_printable
 from marketplace.hosts.agent_keys import revoke_agent
 from marketplace.hosts.hosts import unfreeze_host
-from marketplace.models import Host
+from marketplace.models import Host, Incident
 from marketplace.states import HostState
 
 from .conftest import SYNC, Agent, audited, code_of, post, report
@@ -196,6 +196,24 @@ def test_a_thawed_host_freezes_again_only_when_the_second_agent_goes_on(agent: A
     assert not clone.sync().frozen
     assert code_of(agent.send()) == (409, "two_agents")
     assert clone.sync().frozen
+
+
+def test_fault_020_the_agent_that_stays_is_restarted_before_the_host_is_unfrozen(agent: Agent) -> None:
+    """The copy made its start an earlier one: unfrozen without a restart, it would freeze the host again at once."""
+    agent.sync()
+    agent.clone().sync()
+    assert code_of(agent.send()) == (409, "two_agents")
+    assert "Restart the agent that stays" in Incident.objects.get(kind="two_agents").detail
+    unfreeze_host(host_id=agent.host, reason="ended the copy", actor="stella")
+    assert not Incident.objects.filter(kind="two_agents", closed_at=None).exists()
+    assert code_of(agent.send()) == (409, "two_agents")
+    assert Incident.objects.filter(kind="two_agents", closed_at=None).exists(), "it was not over"
+    agent.restart()
+    assert agent.sync().frozen
+    unfreeze_host(host_id=agent.host, reason="as the incident says", actor="stella")
+    assert not agent.sync().frozen
+    assert state_of(agent) == HostState.ONLINE
+    assert not Incident.objects.filter(kind="two_agents", closed_at=None).exists()
 
 
 def test_a_message_received_before_the_restart_came_in_is_only_late(

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 from django.utils.translation import override
 
-from agents.gateway.agent_messages import SAID_BEFORE
-from common.message_words import english, in_html, plain
-from common.messages import About, English, HostSays, Message, Name, read
+from agents.gateway.sentences_before import SAID_BEFORE
+from common.messages.message import About, English, HostSays, Message, Name, read
+from common.messages.rendering import columns, english, in_html, plain
 from instances.core.event_messages import (
     AlertOver,
     ArchiveGivenUp,
-    MaintenanceNoted,
+    MaintenanceAtHostWithNote,
     NoSchedule,
     Resized,
     StopAt,
@@ -25,8 +26,10 @@ from instances.core.money_messages import BidUnpaid, TooLittle
 from instances.models import Instance, InstanceEvent
 from instances.states import InstanceState
 from storage.operations.messages import HostIsLost
+from tests.roles import as_owner
 
 old = import_module("instances.migrations.0024_sentences_to_messages")
+stale = import_module("instances.migrations._stale_messages")
 
 LINK = "Confirm at https://evil.example/pay"
 SAID = f"The host says: “{LINK}”"
@@ -86,7 +89,7 @@ def test_nested_words_keep_their_speaker() -> None:
     assert isinstance(broke, BidUnpaid)
     assert isinstance(broke.why, TooLittle)
     noted = read(old.read_sentence(f"internet: 2025-11-30 16:54 to 2025-11-30 18:00 UTC. {SAID}"))
-    assert isinstance(noted, MaintenanceNoted)
+    assert isinstance(noted, MaintenanceAtHostWithNote)
 
 
 @pytest.mark.parametrize(
@@ -139,3 +142,42 @@ def test_rows_of_before_are_converted_in_batches_and_lose_nothing(
         assert plain(instance.setback_message) == "主机未能恢复，已按永久失联处理。"
         assert english(instance.progress_message) == "Creating a new system disk"
         assert "<script" not in in_html(rows[3].message)
+
+
+@pytest.mark.django_db
+def test_a_process_of_the_release_before_changes_a_text_and_its_message_goes(
+    rent: Callable[..., Instance], agent: Any
+) -> None:
+    """Between `migrate` and its restart it writes the text alone: the row then shows that text."""
+    instance = rent(agent)
+    own = Instance.objects.filter(pk=instance.pk)
+    own.update(progress="Copying.", setback_detail="Its host was written off: it did not come back.")
+    with transaction.atomic():
+        old.convert(connection)
+    own.update(progress="Sending.")  # by the process of before
+    instance.refresh_from_db()
+    assert (instance.progress, instance.progress_message) == ("Sending.", None)
+    assert instance.setback_message == HostIsLost(), "its text has not changed"
+    own.update(**columns("progress", SAID_BEFORE["Receiving."]()))
+    own.update(progress="Receiving", state=instance.state)
+    instance.refresh_from_db()
+    assert instance.progress_message == SAID_BEFORE["Receiving."](), "a process of now writes both, and the same text again"
+    own.update(progress="")
+    instance.refresh_from_db()
+    assert instance.progress_message is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("table", "text", "message"), stale.CHANGING)
+def test_each_text_that_may_change_has_its_trigger(table: str, text: str, message: str) -> None:
+    assert (table, text, message) in old.COLUMNS
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(f"DROP TRIGGER clear_stale_{message} ON {table}")
+        old.forwards(None, SimpleNamespace(connection=connection))
+        cursor.execute("SELECT tgname FROM pg_trigger WHERE tgrelid = %s::regclass", [table])
+        assert (f"clear_stale_{message}",) in cursor.fetchall()
+
+
+def test_only_events_have_texts_that_stay() -> None:
+    staying = {table for table, *_ in old.COLUMNS} - {table for table, *_ in stale.CHANGING}
+    assert staying == {"instances_instanceevent", "marketplace_hostevent"}

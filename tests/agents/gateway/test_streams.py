@@ -18,7 +18,7 @@ from agents.protocol.stream_grants import BadGrant, Grant, open_grant
 from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket, read_ticket
 from common import clock
 from common.ids import public_id
-from instances.core.stream_tickets import pair_ticket, stream_ticket
+from instances.core.stream_tickets import peer_ticket, stream_ticket
 from instances.errors import NoPorts
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
@@ -134,7 +134,7 @@ def test_a_ticket_of_many_uses_and_a_pair_s(agent: Agent, rent: Rent, settings: 
     assert (grant.port, grant.once) == (8888, False)
     assert set(ticket) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
     pair = uuid4()
-    leave = pair_ticket(pair=pair, host_id=agent.host, side="source", lifetime=timedelta(hours=1))
+    leave = peer_ticket(pair=pair, host_id=agent.host, side="source", lifetime=timedelta(hours=1))
     read = read_ticket(settings.RELAY_SECRET, leave, now=now())
     assert read.topic == f"pair:{pair.hex}:{agent.host_id}:source"
 

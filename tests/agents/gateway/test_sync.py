@@ -116,6 +116,15 @@ def test_containers_nobody_asked_for_are_an_incident(agent: Agent) -> None:
     assert Incident.objects.get().kind == "foreign_container"
 
 
+def test_the_incident_ends_when_the_engine_has_none_any_more(agent: Agent) -> None:
+    """Not on the word of an agent whose engine does not answer: it lists nothing either."""
+    agent.sync(report(foreign=["berth-unknown-1"]))
+    agent.sync(report(engine_age_s=20.0))
+    assert Incident.objects.get().closed_at is None
+    agent.sync()
+    assert Incident.objects.get().closed_by == "removed"
+
+
 def test_a_quiet_sync_takes_few_queries_and_no_session_or_user(agent: Agent, alice: User) -> None:
     agent.client.force_login(alice)  # a cookie that is not ours to look at
     agent.sync(report(facts=agent.facts))

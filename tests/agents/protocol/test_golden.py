@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agents.protocol.codec import decode, encode
+from agents.protocol.launch_messages import Launch, ReadinessCheck, StartScript
 from agents.protocol.messages import (
     Check,
     DesiredInstance,
@@ -31,7 +32,7 @@ from agents.protocol.messages import (
     Tunnel,
     WaitAnswer,
 )
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 FOLDER = Path(__file__).with_name("golden")
@@ -63,6 +64,8 @@ FACTS = HostFacts(
     disk_write_mbps=1800,
     disk_measured_at=1_790_000_000,
     keeps_ssh_list=True,
+    launch_settings=True,
+    publishes_udp=True,
 )
 TRACE = SecondTrace([95, 97], [20000, 20001], [400, 410], [70, 71], [150, 151], [2047, 2048])
 MESSAGES: dict[str, Any] = {
@@ -79,6 +82,8 @@ MESSAGES: dict[str, Any] = {
                 container="4f1c",
                 run_seconds=12.5,
                 sample=InstanceSample(150.5, 2048, 300, 1000, 2000, [GpuSample(GPU, 97, 20000, 71, 410)], 1, TRACE, 2),
+                on_start=StartScript("ended", 0),
+                ready="ready",
             ),
             ObservedInstance(id="f" * 32, generation=1, phase="failed", detail="容器没有启动", failure_code="ssh_silent"),
             ObservedInstance(
@@ -132,6 +137,7 @@ MESSAGES: dict[str, Any] = {
                 data_disk_gb=50,
                 system_disk_gb=20,
                 ports=[(22, 40000), (8888, 40001)],
+                udp_ports=[8888],
                 ssh_keys=["ssh-ed25519 AAAA alice@example"],
                 env={"JUPYTER_TOKEN": "secret"},
                 preempt_at=1_790_000_120,
@@ -140,6 +146,18 @@ MESSAGES: dict[str, Any] = {
                 has_ssh=False,
                 image_bytes=3_200_000_000,
                 registry_auth={"username": "ann", "password": "secret"},
+                launch=Launch(
+                    env={"MODEL": "tiny"},
+                    secrets={"TOKEN": "secret"},
+                    secrets_digest="ab" * 32,
+                    command=["python", "serve.py"],
+                    entrypoint=["/usr/bin/env"],
+                    workdir="/workspace",
+                    user="1000:1000",
+                    shm_mb=1024,
+                    on_start="echo hello",
+                    readiness=ReadinessCheck("http", 8000, "/health", 60),
+                ),
             )
         ],
         operations=[OperationOrder("b" * 32, "snapshot", {"volume": ID})],

@@ -4,12 +4,15 @@ import base64
 import hashlib
 import hmac
 import json
+import os
+import shutil
 import socket
 import socketserver
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from uuid import UUID, uuid4
 
 from agents.daemon.engine.exec_interface import Command, ExecInterface, Terminal
@@ -56,7 +59,7 @@ class Shell:
 
 
 class Rooms:
-    """Doorway of one pretended host."""
+    """Exec interface of one pretended host."""
 
     def __init__(self) -> None:
         self.ports: dict[int, int] = {}
@@ -87,11 +90,13 @@ class Rooms:
 class StreamHost:
     """One host whose agent follows what the test tells it."""
 
-    def __init__(self, url: str, secret: str, rooms: "Rooms | None" = None, doorway: ExecInterface | None = None) -> None:
+    def __init__(
+        self, url: str, secret: str, rooms: "Rooms | None" = None, exec_interface: ExecInterface | None = None
+    ) -> None:
         self.id, self.instance = uuid4().hex, uuid4().hex
         self.key = SLIP_KEY
         self.rooms = rooms or Rooms()
-        self.streams = StreamServer(doorway or self.rooms)
+        self.streams = StreamServer(exec_interface or self.rooms)
         self._url, self._secret = url.replace("http", "ws", 1) + "/relay/v1/link", secret
 
     @property
@@ -102,7 +107,7 @@ class StreamHost:
         return sign_ticket(self._secret, topic=topic, expires_at=int(time.time() + lifetime_s))
 
     def follow(self, *tunnels: Tunnel, run: str = "running", lifetime_s: float = 600, ahead_s: int = 0) -> None:
-        self.streams.follow(
+        self.streams.apply(
             DesiredState(
                 protocol=1,
                 version=1,
@@ -159,3 +164,15 @@ def echo(wire: socket.socket) -> None:
     while piece := wire.recv(65536):
         wire.sendall(piece)
     wire.sendall(b"bye")
+
+
+def slow_checksums(host: StreamHost, folder: Path) -> Path:
+    """A `sha256sum` for the host's scripts: it writes `begun` into the folder, waits for `go`, and then so many seconds."""
+    program = folder / "sha256sum"
+    program.write_text(
+        f"#!/bin/sh\ntouch {folder}/begun\nuntil [ -e {folder}/go ]; do sleep 0.05; done\n"
+        f'sleep "$(cat {folder}/go)"\nexec {shutil.which("sha256sum")}\n'
+    )
+    program.chmod(0o755)
+    host.rooms.env["PATH"] = f"{folder}:{os.environ['PATH']}"
+    return folder

@@ -1,5 +1,6 @@
 """Files by plain HTTP: what a ticket names and nothing else, from any byte on, and never as a page of the market."""
 
+import hashlib
 import io
 import json
 import os
@@ -9,27 +10,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_from_bytes
+from urllib.parse import quote_from_bytes, urlencode
 
 import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from .conftest import Relay
-from .streaming import StreamHost
+from .conftest import Relay, wait_until
+from .streaming import StreamHost, slow_checksums
 
 Get = Callable[..., httpx.Response]
 
 
 @pytest.fixture
 def get(relay: Relay, host: StreamHost) -> Get:
-    def ask(path: Path | str, method: str = "GET", **headers: str) -> httpx.Response:
+    def ask(path: Path | str, method: str = "GET", query: str = "", timeout_s: float = 20, **headers: str) -> httpx.Response:
         grant = host.grant("read", path=quote_from_bytes(os.fsencode(path)), once=False)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.request(
-            method, f"{relay.url}/relay/v1/download", params={"ticket": host.ticket(grant)}, headers=named, timeout=20
-        )
+        address = f"{relay.url}/relay/v1/download?{urlencode({'ticket': host.ticket(grant)})}{query}"
+        return httpx.request(method, address, headers=named, timeout=timeout_s)
 
     return ask
 
@@ -58,6 +58,27 @@ def test_a_file_comes_whole_or_from_a_byte_on(get: Get, tmp_path: Path) -> None:
     assert (asked.status_code, asked.content, asked.headers["content-length"]) == (200, b"", "300000")
     (tmp_path / "empty").touch()
     assert get(tmp_path / "empty").content == b""
+
+
+def test_the_checksum_of_a_file_is_told(get: Get, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(content := os.urandom(300_000))
+    reply = get(tmp_path / "file", query="&sum=1")
+    assert (reply.status_code, reply.json()) == (200, {"sha256": hashlib.sha256(content).hexdigest()})
+    assert reply.headers["cache-control"] == "private, no-store"
+    for path, status, code in ((tmp_path, 409, "not_file"), (tmp_path / "none", 404, "missing")):
+        refused = get(path, query="&sum=1")
+        assert (refused.status_code, refused.json()["code"]) == (status, code)
+
+
+def test_who_does_not_wait_for_a_checksum_leaves_no_stream(
+    get: Get, host: StreamHost, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    sums = slow_checksums(host, tmp_path_factory.mktemp("sums"))
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(httpx.ReadTimeout):
+        get(tmp_path / "file", query="&sum=1", timeout_s=0.5)
+    wait_until((sums / "begun").exists)
+    wait_until(lambda: host.streams.sessions(host.instance) == 0)  # the program itself is ended: it would wait for `go`
 
 
 def test_a_folder_is_packed_while_it_comes(get: Get, tmp_path: Path) -> None:
@@ -108,7 +129,7 @@ PHISHING = (
 )
 
 
-def asked_of(relay: Relay, answer: Callable[[Any, str], None], **headers: str) -> httpx.Response:
+def asked_of(relay: Relay, answer: Callable[[Any, str], None], *, query: str = "", **headers: str) -> httpx.Response:
     """A download whose agent answers as it likes: `answer` gets its link and the stream that it is to dial."""
     address = relay.url.replace("http", "ws", 1)
     linked = threading.Event()
@@ -121,8 +142,8 @@ def asked_of(relay: Relay, answer: Callable[[Any, str], None], **headers: str) -
     agent = threading.Thread(target=speak, daemon=True)
     agent.start()
     assert linked.wait(10)
-    ticket = relay.ticket(f"stream:{LINKED}:grant")
-    reply = httpx.get(f"{relay.url}/relay/v1/download", params={"ticket": ticket}, headers=headers, timeout=20)
+    named = urlencode({"ticket": relay.ticket(f"stream:{LINKED}:grant")})
+    reply = httpx.get(f"{relay.url}/relay/v1/download?{named}{query}", headers=headers, timeout=20)
     agent.join(10)
     assert not agent.is_alive(), "its stream was left open"
     return reply
@@ -176,4 +197,10 @@ def test_what_an_agent_refuses_with_is_text_on_the_page(relay: Relay, refuse: Ca
 )
 def test_an_answer_that_is_none_is_told_and_its_stream_is_closed(relay: Relay, head: dict[str, Any]) -> None:
     reply = asked_of(relay, answers({"kind": "file", **head}))
+    assert (reply.status_code, reply.json()["code"]) == (502, "failed")
+
+
+@pytest.mark.parametrize("sha256", [None, 7, "x" * 64, "ab" * 31, PHISHING])
+def test_a_checksum_that_is_none_is_told(relay: Relay, sha256: object) -> None:
+    reply = asked_of(relay, answers({"ok": True, "sha256": sha256}), query="&sum=1")
     assert (reply.status_code, reply.json()["code"]) == (502, "failed")

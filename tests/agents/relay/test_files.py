@@ -185,6 +185,8 @@ def test_a_grant_to_read_leads_to_one_path_alone(tell: Callable[..., None], tmp_
         assert await client.read(f"{tmp_path}/other") == b"0123456789"
         assert await client.read(offset=4, most=3) == b"456"
         assert await client.refusal("read", offset=11) == "past_end"
+        told = (await client.ask("sum", path=f"{tmp_path}/other"))["sha256"]
+        assert told == hashlib.sha256(b"0123456789").hexdigest()
         assert await client.refusal("remove", path=f"{tmp_path}/other") == "unknown_request"
         assert await client.refusal("list", path="/") == "unknown_request"
 

@@ -150,17 +150,17 @@ def test_the_topic_that_was_waited_for_longest_ago_is_forgotten_first(monkeypatc
     monkeypatch.setattr(recent_changes, "TOPICS", 2)
     known = RecentChanges()
     for topic in ("a", "b", "a", "c"):
-        known.follow(topic)
+        known.subscribe(topic)
     for topic in "abc":
-        known.note(topic, 1, "news")
+        known.record(topic, 1, "news")
     assert [known.between(topic, 0, 1) for topic in "abc"] == [("news",), None, ("news",)]
 
 
 def test_a_gap_is_no_answer() -> None:
     known = RecentChanges()
-    known.follow("a")
-    known.note("a", 1, "first")
-    known.note("a", 3, "third")
+    known.subscribe("a")
+    known.record("a", 1, "first")
+    known.record("a", 3, "third")
     assert known.between("a", 0, 3) is None
     assert known.between("a", 2, 3) == ("third",)
     assert known.between("a", 3, 3) is None

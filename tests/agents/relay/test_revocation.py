@@ -16,7 +16,7 @@ from .test_streams import client, close_of
 
 
 def revoke(host: str, *, at: float, over: bool = False) -> None:
-    """As common.change_counters.end_tickets says it."""
+    """As common.change_counters.revoke_tickets says it."""
     words, names = f"{int(at)} {int(over)}", redis.Redis.from_url(os.environ["REDIS_URL"])
     names.set(f"ended:host:{host}", words, ex=3600)
     names.publish(f"ended:host:{host}", words)

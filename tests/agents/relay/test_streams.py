@@ -187,14 +187,14 @@ def test_tunnels_open_their_own_ports_alone(start_relay_with_ports: Callable[[],
             host.rooms.ports[22] = service.port
             elsewhere = host.tunnel(barred, 22, allow=["192.0.2.0/24"])
             host.follow(host.tunnel(mine, 22), elsewhere, host.tunnel(stolen, 22, host="0" * 32))
-            wait_until(lambda: len(relay.server.config.app.state.doors) == 2)  # type: ignore[union-attr]  # a Starlette
+            wait_until(lambda: len(relay.server.config.app.state.tcp_listeners) == 2)  # type: ignore[union-attr]  # a Starlette
             assert _ask(mine) == b"hellobye"
             with pytest.raises((ConnectionError, OSError), match=r"reset|not connected|Broken pipe"):
                 _ask(barred)  # closed at once: how soon it shows depends on which call comes next
             with pytest.raises(ConnectionRefusedError):
                 _ask(stolen)
             host.follow(host.tunnel(mine, 22, allow=["127.0.0.0/8"]), run="running")
-            wait_until(lambda: len(relay.server.config.app.state.doors) == 1)  # type: ignore[union-attr]  # a Starlette
+            wait_until(lambda: len(relay.server.config.app.state.tcp_listeners) == 1)  # type: ignore[union-attr]  # a Starlette
             assert _ask(mine) == b"hellobye"
     finally:
         host.streams.stop()
@@ -250,7 +250,7 @@ def test_a_pair_meets_and_meets_again_after_a_cut(relay: Relay, new_host: Callab
     lines: dict[str, PeerConnection] = {}
 
     def come(host: StreamHost, side: str) -> None:
-        lines[side] = host.streams.open_pair(pair, host.sign(f"pair:{pair}:{side}"))
+        lines[side] = host.streams.open_peer(pair, host.sign(f"pair:{pair}:{side}"))
 
     for turn in range(2):
         comers = [
@@ -269,4 +269,4 @@ def test_a_pair_meets_and_meets_again_after_a_cut(relay: Relay, new_host: Callab
         lines["source"].close()
         assert lines["target"].recv() == b"", "the other side has closed"
     with pytest.raises(PeerConnectionLost):
-        one.streams.open_pair(pair, one.sign("pair:0:source"))
+        one.streams.open_peer(pair, one.sign("pair:0:source"))

@@ -20,6 +20,7 @@ from billing.pricing.tariffs import Scope
 from common.db.transactions import use_case
 from tests.billing.coupon_money import BEGIN, UNIT, Run, assert_whole, make_percent, micros, redeem
 from tests.billing.money import grant, make_user
+from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -186,7 +187,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30, long=200), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_services_and_oracle_agree(db: None, steps: list[tuple[object, ...]]) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         book = Book()

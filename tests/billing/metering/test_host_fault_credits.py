@@ -39,6 +39,7 @@ from tests.billing.money import (
     triggers_off,
     wallet,
 )
+from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -279,7 +280,7 @@ def test_the_audit_sees_a_credit_that_is_not_what_was_charged(alice: User, hana:
 class TimelineTest(TestCase):
     """Random lives, ended by the host's fault, settled before, between and after: the same to the micro-unit."""
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(15, long=80), deadline=None)
     @given(seed=st.integers(0, 2**32), rate=st.sampled_from([1, 59, 3_060_000, 98_765_431]))
     def test_never_more_than_was_charged_in_any_order(self, seed: int, rate: int) -> None:
         payer, payee = make_user("payer"), make_user("payee")

@@ -23,6 +23,7 @@ from billing.payments.refunds import refund_payment, send_refund
 from tests.billing.coupon_money import BEGIN, UNIT, Run, make_percent
 from tests.billing.money import make_user
 from tests.billing.payments.conftest import Market, balance
+from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -137,7 +138,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12, long=100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_no_more_is_given_than_the_kept_part_gives(market: Market, steps: list[tuple[object, ...]]) -> None:
     life = Life(market, make_user("renter"), make_user("host"))
     life.top_up(100, 2_000)

@@ -34,6 +34,14 @@ def test_never_above_the_balance_and_never_negative(balance: int, young: int, re
     assert found.payable_micros <= max(0, balance - max(0, young) - max(0, recent) / 10 - disputed)
 
 
+@pytest.mark.parametrize(
+    ("recent", "reserve"), [(0, 0), (1, 1), (10, 1), (11, 2), (19, 2), (20, 2), (270_000_001, 27_000_001), (-5, 0)]
+)
+def test_the_reserve_is_rounded_up(recent: int, reserve: int) -> None:
+    """A tenth of what was earned lately, and a started micro-unit counts as a whole one."""
+    assert PayableBalance("USD", recent_micros=recent).reserve_micros == reserve
+
+
 @pytest.mark.django_db
 def test_the_example_of_the_docs(hana: User) -> None:
     earn(hana, 400, ago=40)  # 360.00, older than the reserve's span

@@ -11,11 +11,13 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from billing.constants import FUNDED_AT_MOST
+from billing.constants import DEPOSIT_HOURS, FUNDED_AT_MOST
 from billing.pricing.rates import (
     MICROSECONDS_PER_HOUR,
     charge,
     cost,
+    deposit_of,
+    early_end,
     elapsed_microseconds,
     funded_span,
     hold_for,
@@ -127,6 +129,32 @@ def test_steps_and_days_by_hand() -> None:
     disk = Tariff(3_600_000, hours=24)  # 36 GB at 0.10 for a GB and day
     assert cost(disk, hour) == 150_000
     assert charge(disk, 7 * hour, 31 * hour) == 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("charged", "in_all"),
+    [
+        (0, 0),
+        (10_000_000, 13_125_000),  # at 2.50 instead of 2.00, and 5% more
+        (10_000_001, 13_125_001),  # 13,125,001.3125, rounded half up
+        (150_000_000, 196_875_000),
+        (160_000_000, 200_000_000),  # 210.00 would be more than the whole term
+        (200_000_000, 200_000_000),
+        (200_000_001, 200_000_001),  # never less than what was charged, whatever that was
+    ],
+)
+def test_an_early_end_costs_no_more_than_the_term_and_no_less_than_its_use(charged: int, in_all: int) -> None:
+    """A term of 100 hours at 2.00, whose price without discount is 2.50."""
+    assert early_end(charged, unit_micros=2_000_000, list_unit_micros=2_500_000, total_micros=200_000_000) == in_all
+
+
+def test_the_early_end_of_a_free_term_is_free() -> None:
+    assert early_end(0, unit_micros=0, list_unit_micros=2_500_000, total_micros=0) == 0
+
+
+def test_a_deposit_is_never_more_than_the_term() -> None:
+    assert deposit_of(rate_micros=1_000_000, total_micros=10_000_000_000) == DEPOSIT_HOURS * 1_000_000
+    assert deposit_of(rate_micros=1_000_000, total_micros=1_000_000) == 1_000_000
 
 
 def test_a_hold_covers_every_second_it_funds_and_hardly_more() -> None:

@@ -15,12 +15,12 @@ pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 DAY_OF_DELETION = """
 from common import clock
 from instances.models import Instance
-from instances.retention.archive import order_archives
+from instances.retention.archive import start_due_archives
 from instances.enforcement.sweeps import purge_expired
 now = clock.now()
 Instance.objects.filter(pk="{id}").update(release_at=now)
 purge_expired(now=now)
-order_archives(now=now)
+start_due_archives(now=now)
 """
 DELETION_AGAIN = """
 from common import clock

@@ -23,6 +23,8 @@ from instances.access import credentials, extra_ports, logs
 from instances.core.selectors import desired_instances
 from instances.core.wakeup_payloads import early_order_key
 from instances.host_reports.operation_results import apply_results
+from instances.launch.settings import validate
+from instances.launch.store import save_launch
 from instances.models import Instance, InstanceEvent, InstancePort, LogRead
 from instances.release.services import release_instance
 from marketplace.models import Host
@@ -32,6 +34,7 @@ from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.test_api import path, post, quoted
 from tests.sayings import worded
+from tests.stored_rows import stored_text
 
 SENT = "common.jobs._send"
 
@@ -196,6 +199,47 @@ def test_ports_can_be_ordered_with_the_rent(api: Client, host: FakeHost) -> None
     assert shown["ports_pending"] is False
 
 
+def udp_of(access: dict[str, Any]) -> list[int]:
+    return [row["container"] for row in access["ports"] if row["udp"]]
+
+
+def test_udp_ports_are_published_for_both_protocols_at_one_number(api: Client, host: FakeHost, running: Instance) -> None:
+    Host.objects.update(publishes_udp=True)
+    change(api, running, ports=[7860])
+    opened = change(api, running, udp_ports=[51820]).json()
+    assert [row["container"] for row in opened["ports"] if row["extra"]] == [7860, 51820]
+    assert udp_of(opened) == [51820] and opened["ports_pending"] is True
+    assert told(host, running).udp_ports == [51820]
+    # `ports` lists all of them: one that stays keeps its protocols, one that is left out is closed.
+    assert udp_of(change(api, running, ports=[51820]).json()) == [51820]
+    assert change(api, running, udp_ports=[22]).json()["errors"][0]["field"] == "udp_ports.0"
+    assert change(api, running, ports=list(range(1, 8)), udp_ports=[8, 9]).status_code == 400
+    closed = change(api, running, ports=[7860]).json()
+    assert udp_of(closed) == [] and told(host, running).udp_ports == []
+    details = [event["detail"] for event in api.get(path(running, "/events")).json()["results"]]
+    assert any("51820/udp" in text for text in details)
+
+
+@pytest.mark.parametrize("changes", [{"publishes_udp": False}, {"publishes_udp": True, "address": ""}])
+def test_a_host_that_would_lose_udp_is_refused(
+    api: Client, host: FakeHost, running: Instance, changes: dict[str, Any]
+) -> None:
+    order = {"quote_id": quoted(api, host), "name": "served", "udp_ports": [51820]}
+    Host.objects.update(**changes)
+    before = again(running).ports
+    for reply in (change(api, running, udp_ports=[51820]), post(api, "/api/v1/instances", order)):
+        assert (reply.status_code, reply.json()["code"]) == (409, "udp_unsupported")
+    assert again(running).ports == before and Instance.objects.count() == 1
+    Host.objects.update(publishes_udp=True, address="127.0.0.1")
+    made = post(api, "/api/v1/instances", order).json()
+    Host.objects.update(**changes)  # it comes behind NAT later, or gets an older agent
+    assert udp_of(api.get(f"/api/v1/instances/{made['id']}/access").json()) == []
+    other = Instance.objects.exclude(pk=running.pk).get()
+    assert change(api, other, ports=[51820, 8000]).status_code == 200, "what it has needs no leave"
+    Host.objects.update(publishes_udp=True, address="127.0.0.1")
+    assert udp_of(api.get(f"/api/v1/instances/{made['id']}/access").json()) == [51820]
+
+
 def test_an_ending_instance_has_no_ways_in(rin: User, api: Client, running: Instance) -> None:
     release_instance(renter=rin, instance_id=running.pk)
     for reply in (change(api, running, ports=[1]), post(api, path(running, "/password"))):
@@ -207,11 +251,17 @@ def test_an_ending_instance_has_no_ways_in(rin: User, api: Client, running: Inst
 
 def answer(host: FakeHost, lines: object, **more: Any) -> Operation:
     """The host's agent ends the reading that it was asked for."""
+    operation = record(host, lines, **more)
+    apply_results()
+    return operation
+
+
+def record(host: FakeHost, lines: object, **more: Any) -> Operation:
+    """The end is reported, and not applied yet."""
     operation = Operation.objects.get(kind="read_log", ended_at=None)
     outcome = {"lines": json.dumps(lines), "cut": ""}
     row = OperationRow(operation.pk, **worded({"phase": "done", "outcome": outcome, **more}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
-    apply_results()
     return operation
 
 
@@ -223,7 +273,7 @@ def test_a_log_is_asked_of_the_host_and_told_when_it_has_come(
     assert first == {"lines": [], "cut": False, "reading": True, "read_at": None, "failure": None}
     assert api.get(address).json() == first  # one question is asked once
     operation = answer(host, [["2026-11-21T10:00:00Z", "epoch 1\0"], ["2026-11-21T10:00:01Z", "epoch 2"], "nonsense", [1]])
-    assert operation.args == {"instance": running.pk.hex, "tail": "50", "q": "Epoch", "since": ""}
+    assert operation.args == {"instance": running.pk.hex, "tail": "2000", "show": "50", "q": "Epoch", "since": ""}
     assert not Operation.objects.filter(pk=operation.pk).exists()  # what it brought is nobody else's
     known = api.get(address).json()
     assert [line["text"] for line in known["lines"]] == ["epoch 1", "epoch 2"]
@@ -238,6 +288,36 @@ def test_a_log_is_asked_of_the_host_and_told_when_it_has_come(
     hours.advance(minutes=11)
     assert logs.delete_old_logs(now=clock.now()) == 1
     assert not LogRead.objects.exists()
+
+
+def test_a_log_is_never_stored_with_a_secret_in_it(api: Client, rin: User, host: FakeHost, running: Instance) -> None:
+    """It is recorded with the report, and its secrets are hidden in a transaction of its own."""
+    launch = save_launch(rin, validate({"secrets": {"KEY": "hunter22"}}))
+    Instance.objects.filter(pk=running.pk).update(launch=launch)
+    address = path(running, "/logs")
+    api.get(address)
+    record(host, [["2026-11-21T10:00:00Z", "KEY=hunter22"]])
+    assert stored_text("storage_operation", "hunter22") == []
+    apply_results()
+    assert stored_text("instances_logread", "hunter22") == []
+    assert [line["text"] for line in api.get(address).json()["lines"]] == ["KEY=…"]
+
+
+def test_a_search_does_not_find_out_a_secret(api: Client, rin: User, host: FakeHost, running: Instance) -> None:
+    """Who may read logs, but not connect, would otherwise learn it letter by letter: by lines, their number or `cut`."""
+    launch = save_launch(rin, validate({"secrets": {"KEY": "hunter22"}}))
+    Instance.objects.filter(pk=running.pk).update(launch=launch)
+    at, token = "2026-11-21T10:00:00Z", running.jupyter_token
+    for q, lines, shown in (
+        ("hunt", [[at, "own hunt"], [at, "KEY=hunter22"], [at, "HUNTER22 hunter22"]], ["own hunt", "HUNTER22 …"]),
+        (token[:3], [[at, f"lab?token={token}"]], []),
+        ("KEY", [[at, "KEY=hunter22"]], ["KEY=…"]),
+    ):
+        address = path(running, f"/logs?tail=2&q={q}")
+        api.get(address)
+        answer(host, lines, outcome={"lines": json.dumps(lines), "cut": "" if shown else "yes"})
+        known = api.get(address).json()
+        assert ([line["text"] for line in known["lines"]], known["cut"]) == (shown, False)
 
 
 def test_a_log_that_nobody_answers_fails_and_is_asked_again(

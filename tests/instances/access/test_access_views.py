@@ -11,6 +11,7 @@ from common.ids import public_id
 from instances.access.logs import LogSearch
 from instances.models import Instance, LogRead
 from instances.release.services import release_instance
+from marketplace.models import Host
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.web.world import KEY, OTHER_KEY
 
@@ -64,6 +65,10 @@ def test_keys_addresses_and_ports_are_changed_by_their_forms(page: Client, rin: 
     for wrong in ("22", "x", "70000", "443999", "1" + "0" * 5_000, ", ".join(map(str, range(3000, 3009)))):
         assert 'role="alert"' in send(page, running, "ports", ports=wrong)
     assert dict(again(running).ports) == numbers
+    Host.objects.update(publishes_udp=True)
+    text = send(page, running, "ports", ports="7860/udp, 8000/tcp")
+    assert again(running).udp_ports == [7860] and dict(again(running).ports) == numbers
+    assert 'value="7860/udp, 8000"' in text and "UDP</span>" in text
     assert "nonsense" not in send(page, running, "nonsense")
 
 

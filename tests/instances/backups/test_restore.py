@@ -21,7 +21,7 @@ from django.core.management.base import CommandError
 from django.test import override_settings
 
 from billing.ledger.anchors import anchor_name, anchor_text
-from common.backup_folder import MANIFEST
+from common.backup_folder import MANIFEST, BadBackup, read_manifest
 from common.db.postgres_client import TOOLS, postgres_client
 from tests.waiting import wait_until
 
@@ -117,21 +117,28 @@ DAMAGES: list[dict[str, Any]] = [
     {"made_at": "2026-13-25T", "sum": ...},
     {"files": [1], "sum": ...},
     {"files": {"database.dump": {}}, "sum": ...},
-    {"files": {}, "sum": ...},
     {"migrations": 3, "sum": ...},
+    {"files": {}, "sum": ...},
 ]
 
 
 def test_a_damaged_manifest_is_told_before_anything_is_replaced(database: Database, backup: Path) -> None:
     """A wrong time in it would have been met after the database was replaced, and made the epoch's time wrong."""
     whole = (backup / MANIFEST).read_bytes()
-    for damage in DAMAGES:
+
+    def write(damage: dict[str, Any]) -> None:
         content = {**json.loads(whole), **damage}
         (backup / MANIFEST).write_text(json.dumps({name: value for name, value in content.items() if value is not ...}))
-        code, told = database.manage("restore", "--from", str(backup))
-        assert (code, told.count("\n")) == (1, 1), told
-        assert told.startswith("CommandError: ") and "damaged" in told
-        assert database.rows("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
+
+    for damage in DAMAGES[:-1]:
+        write(damage)
+        with pytest.raises(BadBackup, match="damaged"):
+            read_manifest(backup)
+    write(DAMAGES[-1])
+    code, told = database.manage("restore", "--from", str(backup))
+    assert (code, told.count("\n")) == (1, 1), told
+    assert told.startswith("CommandError: ") and "damaged" in told
+    assert database.rows("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
     (backup / MANIFEST).write_text(json.dumps({name: value for name, value in json.loads(whole).items() if name != "sum"}))
     code, told = database.manage("restore", "--from", str(backup))
     assert code == 0, "a backup of a version that wrote no sum: " + told

@@ -43,6 +43,7 @@ from tests.instances.modes import (
 )
 
 DAY = 86_400
+LONG = 3 * 3600
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_stop_and_start_inside_a_term_move_no_lease_and_no_money(rin: User, sell
 def test_a_term_of_24_hours_costs_24_hours_and_goes_on_hourly(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = running(rin, seller, "reserved", term="day")
     set_price(actor_id=seller.owner.pk, offer_id=seller.offer.pk, price_micros=9 * UNIT)
-    pass_time(seller, hours, DAY + 3600)
+    pass_time(seller, hours, DAY + 3600, first=LONG)
     term = term_of(instance)
     assert (term.state, market("escrow")) == ("ended", 0)
     after = again(instance)
@@ -117,7 +118,7 @@ def test_a_term_that_is_over_frees_the_gpus_of_what_is_stopped(rin: User, seller
     stop_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
     ends_at = term_of(instance).ends_at
-    pass_time(seller, hours, DAY + 100)
+    pass_time(seller, hours, DAY + 100, first=LONG)
     after = again(instance)
     assert (after.state, after.holds_gpus, after.release_at) == ("stopped", False, ends_at + timedelta(days=30))
     assert live_leases_of(instance.pk) == []
@@ -168,7 +169,7 @@ def test_a_failure_of_the_host_gives_the_last_hour_back_and_pauses_the_term(
     assert Meter.objects.filter(closed_at=None).count() == 1, "it can be started again, so the term goes on"
     start_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
-    pass_time(seller, hours, DAY)
+    pass_time(seller, hours, DAY, first=LONG)
     assert term_of(instance).state == "ended"
     assert market("escrow") == 0
     assert_all_well()
@@ -179,7 +180,7 @@ def test_nothing_upfront_is_charged_hour_by_hour_used_or_not(rin: User, seller: 
     assert (balance(rin), held(rin)) == (1000 * UNIT, 73 * 2_880_000)  # the deposit of 72 hours, and an hour
     stop_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
-    pass_time(seller, hours, 10 * 3600)
+    pass_time(seller, hours, 10 * 3600, first=LONG)
     assert balance(rin) == 1000 * UNIT - 28_800_000
     assert_all_well()
 
@@ -187,7 +188,7 @@ def test_nothing_upfront_is_charged_hour_by_hour_used_or_not(rin: User, seller: 
 def test_early_end_of_a_prepaid_term_by_hand(rin: User, seller: FakeHost, hours: Clock) -> None:
     """Ten hours of a week at 3.24: 32.40, anew at 3.60 + 5 % = 37.80; of the 544.32 that were paid 506.52 come back."""
     instance = running(rin, seller, "reserved", term="week")
-    pass_time(seller, hours, 10 * 3600)
+    pass_time(seller, hours, 10 * 3600, first=LONG)
     quote = quote_change(renter=rin, instance_id=instance.pk, billing_mode="hourly")
     assert quote.lines[-1]["item"] == "Early end of the reserved term"
     convert_instance(renter=rin, instance_id=instance.pk, quote_id=quote.pk)
@@ -206,7 +207,7 @@ def test_early_end_of_a_prepaid_term_by_hand(rin: User, seller: FakeHost, hours:
 
 def test_an_early_end_never_costs_more_than_the_term(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = running(rin, seller, "reserved", term="day")
-    pass_time(seller, hours, 23 * 3600)
+    pass_time(seller, hours, 23 * 3600, first=LONG)
     converted(rin, instance, "hourly")
     assert balance(rin) == 1000 * UNIT - 24 * 3_420_000
     assert_all_well()
@@ -215,7 +216,7 @@ def test_an_early_end_never_costs_more_than_the_term(rin: User, seller: FakeHost
 def test_early_end_without_upfront_is_owed_at_once(rin: User, seller: FakeHost, hours: Clock) -> None:
     """Ten hours at 2.88 = 28.80, anew 37.80: 9.00 more."""
     instance = running(rin, seller, "reserved", term="month", payment="none")
-    pass_time(seller, hours, 10 * 3600)
+    pass_time(seller, hours, 10 * 3600, first=LONG)
     converted(rin, instance, "hourly")
     assert balance(rin) == 1000 * UNIT - 37_800_000
     assert_all_well()
@@ -235,7 +236,7 @@ def cheap(rin: User, host: FakeHost) -> FakeHost:
 
 def run_for_20_hours(renter: User, host: FakeHost, hours: Clock) -> Instance:
     instance = running(renter, host, "reserved", term="month", payment="none")
-    pass_time(host, hours, 20 * 3600)
+    pass_time(host, hours, 20 * 3600, first=LONG)
     return instance
 
 
@@ -331,7 +332,7 @@ def test_an_empty_wallet_ends_the_term_early_and_the_rest_is_owed(bob: User, che
     """20 hours were paid for; the deposit has 51.84 of what is due, and the wallet 0.24."""
     grant(bob, DEPOSIT + 20 * RATE + 240_000)
     instance = running(bob, cheap, "reserved", term="month", payment="none")
-    pass_time(cheap, hours, 22 * 3600)
+    pass_time(cheap, hours, 22 * 3600, first=LONG)
     term = term_of(instance)
     assert (term.state, balance(bob), term.exit_fee_micros) == ("exited", 0, DUE)
     assert balance(bob, "debt") == -9_120_000
@@ -361,7 +362,7 @@ def test_a_term_that_is_over_gives_its_deposit_back(rin: User, cheap: FakeHost, 
 
 def test_release_ends_a_term_early_and_gives_back(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = running(rin, seller, "reserved", term="week")
-    pass_time(seller, hours, 10 * 3600)
+    pass_time(seller, hours, 10 * 3600, first=LONG)
     release_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
     assert again(instance).state == "gone"
@@ -389,7 +390,7 @@ def test_renewed_ahead_the_next_term_follows_without_a_gap(rin: User, seller: Fa
     assert balance(rin) == 1000 * UNIT - 24 * 3_420_000 - 168 * 3_240_000
     with pytest.raises(UnlawfulMove):
         quote_change(renter=rin, instance_id=instance.pk, billing_mode="reserved", term="day")
-    pass_time(seller, hours, DAY + 3600)
+    pass_time(seller, hours, DAY + 3600, first=LONG)
     first, second = Term.objects.filter(instance=instance).order_by("starts_at")
     assert (first.state, second.state, second.starts_at) == ("ended", "active", first.ends_at)
     assert market("escrow") == 167 * 3_240_000
@@ -400,11 +401,11 @@ def test_renewed_ahead_the_next_term_follows_without_a_gap(rin: User, seller: Fa
 def test_renewed_by_itself_at_the_present_price(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = running(rin, seller, "reserved", term="day", auto_renew=True)
     set_price(actor_id=seller.owner.pk, offer_id=seller.offer.pk, price_micros=4 * UNIT)
-    pass_time(seller, hours, DAY + 100)
+    pass_time(seller, hours, DAY + 100, first=LONG)
     assert balance(rin) == 1000 * UNIT - 24 * 3_420_000 - 24 * 3_800_000
     assert term_of(instance).list_unit_micros == 4 * UNIT
     extend_instance(renter=rin, instance_id=instance.pk, auto_renew=False)
-    pass_time(seller, hours, DAY + 100)
+    pass_time(seller, hours, DAY + 100, first=LONG)
     assert again(instance).billing_mode == "hourly"
     assert_all_well()
 
@@ -412,7 +413,7 @@ def test_renewed_by_itself_at_the_present_price(rin: User, seller: FakeHost, hou
 def test_a_renewal_that_cannot_be_paid_goes_on_hourly(bob: User, seller: FakeHost, hours: Clock) -> None:
     grant(bob, 90 * UNIT)
     instance = running(bob, seller, "reserved", term="day", auto_renew=True)
-    pass_time(seller, hours, DAY + 100)
+    pass_time(seller, hours, DAY + 100, first=LONG)
     assert (again(instance).billing_mode, again(instance).state) == ("hourly", "running")
     assert kinds(instance)[-2:] == ["renewal_failed", "term_over"]
     pass_time(seller, hours, 3 * 3600)
@@ -423,7 +424,7 @@ def test_a_renewal_that_cannot_be_paid_goes_on_hourly(bob: User, seller: FakeHos
 def test_a_term_over_that_nobody_can_pay_stops(bob: User, seller: FakeHost, hours: Clock) -> None:
     grant(bob, 83 * UNIT)
     instance = running(bob, seller, "reserved", term="day")
-    pass_time(seller, hours, DAY + 200)
+    pass_time(seller, hours, DAY + 200, first=LONG)
     assert again(instance).state in ("stopping", "stopped")
     assert balance(bob) == 83 * UNIT - 24 * 3_420_000
     seller.settle()

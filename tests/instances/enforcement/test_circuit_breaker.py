@@ -6,15 +6,13 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import User
-from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from instances.enforcement import sweeps
-from instances.enforcement.budgets import enforce_budgets, set_budget
+from instances.enforcement.budgets import set_budget
 from instances.enforcement.disputes import stop_disputed
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, Term
 from marketplace.constants import BREAKER_LASTS
-from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident
 from marketplace.reliability.silence_selectors import circuit_breaker_open, silent_hosts_in_mass_silence
@@ -24,6 +22,10 @@ from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, running, sell
 from tests.instances.spot.bidders import bid, with_spot
 from tests.instances.spot.test_disputes import disputed
+from tests.instances.sweeps import run_sweeps
+
+# Minutes between two runs of the sweeps while every host reports and nothing is due.
+QUIET = 10
 
 
 @pytest.fixture
@@ -35,28 +37,19 @@ def others() -> list[FakeHost]:
     return hosts
 
 
-def run_for(hosts: list[FakeHost], hours: Clock, minutes: int, *, idle: Sequence[FakeHost] = ()) -> None:
-    """These hosts report, and every sweep that may end something runs. The idle ones have nothing on them to report on."""
-    for _ in range(minutes):
+def run_for(
+    hosts: list[FakeHost], hours: Clock, minutes: int, *, idle: Sequence[FakeHost] = (), sweep_every: int = 1
+) -> None:
+    """These hosts report each minute, and the sweeps run. The idle ones have nothing on them to report on."""
+    for minute in range(minutes):
         hours.advance(minutes=1)
         for host in hosts:
             host.settle()
         for host in idle:
             assert not host.boxes
             host.was_there()
-        beat()
-
-
-def beat() -> None:
-    now = clock.now()
-    mark_silent_hosts(now=now)
-    extend_holds(now=now)
-    sweeps.stop_exhausted(now=now)
-    sweeps.end_terms(now=now)
-    enforce_budgets(now=now)
-    stop_disputed(now=now)
-    sweeps.enforce_deadlines(now=now)
-    settle_meters(now=now)
+        if minute % sweep_every == 0 or minute == minutes - 1:
+            run_sweeps()
 
 
 def kinds(instance: Instance) -> list[str]:
@@ -69,7 +62,7 @@ def test_a_dry_wallet_on_a_host_that_answers_is_stopped_in_time(
     """The audit's s40 and x4: two hours were paid, and at three it ran on for nothing."""
     grant(bob, 8 * UNIT)
     instance = order_running(bob, host)
-    run_for([host, *others], hours, 110)
+    run_for([host, *others], hours, 110, sweep_every=QUIET)
     run_for([host], hours, 9)
     assert circuit_breaker_open(clock.now())
     assert again(instance).state == "running"
@@ -86,7 +79,7 @@ def test_a_hard_budget_on_a_host_that_answers_stops_in_time(
 ) -> None:
     set_budget(owner=rin, scope="member", subject_id=None, period="month", limit_micros=8 * UNIT, hard=True)
     instance = order_running(rin, host)
-    run_for([host], hours, 110, idle=others)
+    run_for([host], hours, 110, idle=others, sweep_every=QUIET)
     run_for([host], hours, 12)
     assert circuit_breaker_open(clock.now())
     assert again(instance).state == "stopped"
@@ -104,7 +97,7 @@ def test_a_term_and_kept_gpus_on_a_host_that_answers_end_in_time(
     grant(bob, 5_500_000)
     kept = order_running(bob, host)
     stop_instance(renter=bob, instance_id=kept.pk, hold=True)  # at 1.80 an hour for somewhat more than three
-    run_for([host], hours, 165, idle=others)
+    run_for([host], hours, 165, idle=others, sweep_every=QUIET)
     assert again(reserved).holds_gpus
     assert again(kept).holds_gpus
     run_for([host], hours, 25)
@@ -144,7 +137,7 @@ def test_nothing_is_ended_on_the_hosts_that_are_silent(
     """What rests on silence is held back: whether these use anything is not known, and nothing is charged for it."""
     grant(bob, 8 * UNIT)
     away = order_running(bob, others[0])
-    run_for([host, others[0]], hours, 110, idle=others[1:])
+    run_for([host, others[0]], hours, 110, idle=others[1:], sweep_every=QUIET)
     run_for([host], hours, 25)
     assert silent_hosts_in_mass_silence(clock.now()) == {each.host.pk for each in others}
     assert again(away).state == "running"
@@ -155,19 +148,21 @@ def test_nothing_is_ended_on_the_hosts_that_are_silent(
 def test_after_its_time_the_hosts_that_are_gone_are_gone_and_nothing_is_held_back(
     bob: User, host: FakeHost, others: list[FakeHost], hours: Clock
 ) -> None:
-    """Three hosts of four switched off together do not keep it open for ever."""
+    """Three hosts of four switched off together do not keep it open for ever; each is then silent like any other."""
     grant(bob, 8 * UNIT)
     away = order_running(bob, others[0])
-    run_for([host, others[0]], hours, 110, idle=others[1:])
+    run_for([host, others[0]], hours, 110, idle=others[1:], sweep_every=QUIET)
     run_for([host], hours, round(BREAKER_LASTS.total_seconds() / 60) + 3)
     assert not circuit_breaker_open(clock.now())
     assert silent_hosts_in_mass_silence(clock.now()) == frozenset()
     incident = Incident.objects.get(kind="mass_silence")
     assert (incident.closed_by, incident.closed_at is not None) == ("time limit", True)
-    assert again(away).state == "stopping", "nobody pays for it any more"
+    assert again(away).state == "running", "its paid time stands still while its host is silent"
     assert len(live_leases_of(away.pk)) == 1, "its GPUs are free when its end is proven (D2)"
     run_for([host], hours, 1)
     assert [again_state(each) for each in others] == ["silent"] * 3
+    run_for([host, others[0]], hours, 15)
+    assert again(away).state == "stopped", "nobody pays for it any more"
 
 
 def again_state(host: FakeHost) -> str:

@@ -65,15 +65,18 @@ def test_hourly_then_a_prepaid_term(
     assert_all_well()
 
 
-def test_a_prepaid_term_that_has_ended_is_settled(rin: User, seller: FakeHost, hours: Clock) -> None:
-    """What it would give back would stay in escrow, which nobody settles again."""
+def test_a_prepaid_term_that_has_ended_gives_to_its_renter(rin: User, seller: FakeHost, hours: Clock) -> None:
+    """Escrow passes it on at once, since nobody settles the term again."""
     instance = running(rin, seller, "reserved", term="day")
     pass_time(seller, hours, 40 * MINUTE)
     instance = converted(rin, instance, "hourly")
     pass_time(seller, hours, 10 * MINUTE)
+    before = balance(rin)
     fail(seller, instance)
-    assert given_back() == {INSTANCE_SOURCE: 10 * HOURLY // 60}
+    assert given_back() == {INSTANCE_SOURCE: 10 * HOURLY // 60, TERM_SOURCE: 40 * DAILY // 60}
+    assert balance(rin) - before == 40 * DAILY // 60, "the ten minutes were charged and refunded at once"
     assert market("escrow") == 0
+    assert_all_well()
 
 
 def test_a_report_that_is_upheld_gives_back_of_both(rin: User, stella: User, seller: FakeHost, hours: Clock) -> None:

@@ -28,10 +28,12 @@ from marketplace.hosts.write_offs import write_off_host
 from storage.models import Image
 from storage.volumes.usage import DiskUseRow
 from tests.billing.money import UNIT, assert_sound, grant
-from tests.instances.enforcement.test_silent_hosts import Oracle, half_up, net, sweeps
+from tests.instances.enforcement.test_silent_hosts import Oracle, half_up, net
 from tests.instances.fake_host import FakeHost, again, order
 from tests.instances.fixtures import Clock
 from tests.instances.modes import sell
+from tests.instances.sweeps import run_sweeps
+from tests.profiles import examples
 
 PRICE = "3.337331"  # an hour: no second costs a whole number of micro-units
 CUT = "The bridge of its network is down on the host."
@@ -236,7 +238,7 @@ def act(world: World, dice: random.Random) -> None:
         world.decide(upheld=dice.random() < 0.6)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(7, long=20)))
 def test_faults_that_come_together_cost_what_fractions_say(world: World, hours: Clock, seed: int) -> None:
     dice = random.Random(seed)
     silent = 0
@@ -248,7 +250,7 @@ def test_faults_that_come_together_cost_what_fractions_say(world: World, hours: 
             if dice.random() < 0.4:
                 act(world, dice)
         if dice.random() < 0.5:
-            sweeps()
+            run_sweeps()
             world.disk.sweep(clock.now())
     if dice.random() < 0.5:
         written_off(world, hours)
@@ -275,11 +277,11 @@ def end(world: World, hours: Clock) -> None:
     world.sync()
     if world.state == "running":
         world.stop()
-    sweeps()
+    run_sweeps()
     world.disk.sweep(clock.now())
     hours.advance(seconds=60)
     world.sync()
-    sweeps()
+    run_sweeps()
     now = clock.now()
     world.disk.sweep(now)
     world.disk.end(now)
@@ -292,7 +294,7 @@ def written_off(world: World, hours: Clock) -> None:
     """Silent for half an hour, and given up: what runs gets its last hour back, the disk ends at the last report."""
     seen, running = world.disk.seen, world.state == "running"
     hours.advance(minutes=30)
-    sweeps()
+    run_sweeps()
     world.disk.sweep(clock.now())
     write_off_host(staff=world.staff, host_id=world.host.host.pk, reason="It burnt down.", now=clock.now())
     settle_write_offs(now=clock.now())

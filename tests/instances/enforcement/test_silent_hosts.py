@@ -11,11 +11,12 @@ from uuid import UUID
 import pytest
 
 from accounts.models import User
-from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
-from billing.metering.settle import extend_holds, settle_meters
-from billing.models import Entry, Hold, Meter, Posting
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.metering.settle import settle_meters
+from billing.models import Entry, Hold, Meter, Posting, Wallet
 from billing.statements.selectors import statement_lines
 from common import clock
+from instances.enforcement.budgets import set_budget
 from instances.enforcement.silent_hosts import charge_meters, update_meters_of_silent_hosts
 from instances.enforcement.sweeps import end_terms
 from instances.lifecycle.start import start_instance
@@ -23,7 +24,7 @@ from instances.lifecycle.stop import stop_instance
 from instances.metering.findings import metering_findings
 from instances.models import Instance
 from instances.release.services import release_instance
-from instances.retention.data_retention import keep_data, update_retention_meters
+from instances.retention.data_retention import keep_data
 from instances.volumes.unpaid_disks import update_disk_meters
 from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
@@ -33,10 +34,12 @@ from storage.sweeps import delete_unpaid, update_storage_meters
 from storage.volumes.snapshots import delete_snapshot, snapshot_volume
 from storage.volumes.volumes import create_volume, delete_volume
 from tests.billing.money import assert_sound
-from tests.instances.fake_host import FakeHost, again, order
+from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
-from tests.instances.modes import sell
+from tests.instances.modes import running, sell
+from tests.instances.sweeps import run_sweeps
 from tests.instances.volume_world import carry_out
+from tests.profiles import examples
 
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
@@ -82,29 +85,19 @@ def kept(rin: User, host: FakeHost) -> Kept:
     return Kept(again(instance), Volume.objects.get(pk=volume.pk), Snapshot.objects.get(pk=snapshot.pk))
 
 
-def sweeps() -> None:
-    now = clock.now()
-    update_meters_of_silent_hosts(now=now)
-    extend_holds(now=now)
-    end_terms(now=now)
-    update_disk_meters(now=now)
-    update_storage_meters(now=now)
-    update_retention_meters(now=now)
-    charge_meters(now=now)
-
-
 def stay(host: FakeHost, hours: Clock, seconds: int) -> None:
-    """The host reports every minute, and the sweeps run as often."""
-    for _ in range(seconds // 60):
+    """The host reports every minute, and the sweeps run at the first, every five after it, and at the end."""
+    for minute in range(1, seconds // 60 + 1):
         hours.advance(seconds=60)
         host.sync()
-        sweeps()
+        if minute % 5 == 1 or minute == seconds // 60:
+            run_sweeps()
 
 
 def fall_silent(hours: Clock, seconds: int, step: int = 60) -> None:
     for _ in range(seconds // step):
         hours.advance(seconds=step)
-        sweeps()
+        run_sweeps()
 
 
 def net(source: UUID, kind: str, entry: str = Entry.Kind.CHARGE) -> int:
@@ -116,6 +109,12 @@ def net(source: UUID, kind: str, entry: str = Entry.Kind.CHARGE) -> int:
     )
     back = Entry.objects.filter(posting__source_kind=kind, posting__source_id=source, kind=Entry.Kind.REFUND)
     return used - sum(back.values_list("amount_micros", flat=True))
+
+
+def spend_the_rest(renter: User) -> None:
+    """All that no hold keeps is spent elsewhere."""
+    wallet = Wallet.objects.get(owner=renter, kind=Wallet.Kind.RENTER)
+    Wallet.objects.filter(pk=wallet.pk).update(balance_micros=wallet.held_micros)
 
 
 def half_up(value: Fraction) -> int:
@@ -269,13 +268,86 @@ def test_a_write_off_gives_nothing_back_twice(rin: User, stella: User, host: Fak
     assert_sound()
 
 
+@pytest.mark.parametrize("first", [end_terms, update_storage_meters, update_disk_meters])
+def test_nobody_is_called_unpaid_after_an_outage_of_the_worker(
+    rin: User, host: FakeHost, hours: Clock, kept: Kept, first: Callable[..., int]
+) -> None:
+    """Whichever sweep comes first when the worker is back: the host was silent meanwhile."""
+    stay(host, hours, 300)
+    spend_the_rest(rin)
+    hours.advance(hours=4)
+    first(now=clock.now())
+    assert not Volume.objects.exclude(unpaid_since=None).exists()
+    assert not Snapshot.objects.exclude(unpaid_since=None).exists()
+    assert again(kept.stopped).holds_gpus
+    assert Hold.objects.filter(released_at=None, source_kind__in=KINDS).count() == len(KINDS)
+    host.sync()
+    update_meters_of_silent_hosts(now=clock.now())
+    assert Meter.objects.filter(closed_at=None, source_kind__in=KINDS).count() == len(KINDS)
+
+
+@pytest.fixture
+def another(host: FakeHost) -> FakeHost:
+    """It reports all the while: the silence is one host's, not the market's (D6)."""
+    return FakeHost(host.owner)
+
+
+def one_falls_silent(another: FakeHost, hours: Clock, seconds: int) -> None:
+    for _ in range(seconds // 300):
+        hours.advance(seconds=300)
+        another.sync()
+        run_sweeps()
+
+
+def test_what_runs_on_a_silent_host_is_not_stopped_for_want_of_money(
+    rin: User, host: FakeHost, another: FakeHost, hours: Clock
+) -> None:
+    """Most of its paid hour is left: the clock of a silent host does not use it up."""
+    instance = order_running(rin, host)
+    stay(host, hours, 300)
+    spend_the_rest(rin)
+    one_falls_silent(another, hours, 2 * 3600)
+    assert again(instance).state == "running"
+    host.sync()
+    stay(host, hours, 3300 - 60)
+    assert again(instance).state == "running", "what was held pays the rest of the hour"
+    stay(host, hours, 180)
+    assert again(instance).state == "stopping"
+    host.settle()
+    assert 3_500_000 < net(instance.pk, INSTANCE_SOURCE) <= 3_600_000
+
+
+def test_a_term_on_a_silent_host_is_not_ended_for_want_of_money(
+    rin: User, host: FakeHost, another: FakeHost, hours: Clock
+) -> None:
+    """An early end would cost its renter the deposit, and a debt, for hours that nobody could use."""
+    sell(host)
+    instance = running(rin, host, "reserved", term="month", payment="none")
+    stay(host, hours, 300)
+    spend_the_rest(rin)
+    one_falls_silent(another, hours, 2 * 3600)
+    assert again(instance).billing_mode == "reserved"
+    assert not Entry.objects.filter(wallet__owner=rin, wallet__kind="debt").exists()
+    host.sync()
+    stay(host, hours, 600)
+    assert again(instance).state == "running"
+
+
+def test_a_budget_stops_nothing_on_a_silent_host(rin: User, host: FakeHost, another: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    stay(host, hours, 300)
+    set_budget(owner=rin, scope="instance", subject_id=instance.pk, period="total", limit_micros=3_600_000, hard=True)
+    one_falls_silent(another, hours, 2 * 3600)
+    assert again(instance).state == "running"
+    host.sync()
+    stay(host, hours, 600)
+    assert again(instance).state == "running"
+
+
 def test_nobody_is_called_unpaid_in_a_silence(rin: User, host: FakeHost, hours: Clock, kept: Kept) -> None:
     """The money is spent elsewhere meanwhile: what was held is still there when the host is heard, and costs again."""
     stay(host, hours, 300)
-    row = Hold.objects.filter(released_at=None).first()
-    assert row is not None
-    row.wallet.refresh_from_db()
-    type(row.wallet).objects.filter(pk=row.wallet_id).update(balance_micros=row.wallet.held_micros)
+    spend_the_rest(rin)
     fall_silent(hours, 48 * 3600, step=4 * 3600)
     assert delete_unpaid(now=clock.now()) == 0
     assert not Volume.objects.exclude(unpaid_since=None).exists()
@@ -326,7 +398,7 @@ def pass_a_day(host: FakeHost, hours: Clock, *, silent: bool = False) -> None:
     hours.advance(days=1)
     if not silent:
         host.was_there()
-    sweeps()
+    run_sweeps()
 
 
 def test_kept_data_costs_no_fee_in_a_silence(rin: User, host: FakeHost, hours: Clock, fee: Instance) -> None:
@@ -337,7 +409,7 @@ def test_kept_data_costs_no_fee_in_a_silence(rin: User, host: FakeHost, hours: C
     held = Hold.objects.get(source_kind=RETENTION_SOURCE, released_at=None)
     assert held.amount_micros == 5 * daily, "what was set aside stays so"
     host.was_there()
-    sweeps()
+    run_sweeps()
     pass_a_day(host, hours)
     assert net(fee.pk, RETENTION_SOURCE) == 3 * daily
     assert_sound()
@@ -351,7 +423,7 @@ def test_paid_time_that_begins_in_a_silence_begins_when_the_host_is_heard(
         pass_a_day(host, hours, silent=day >= 29)
     assert net(fee.pk, RETENTION_SOURCE) == 0
     host.was_there()
-    sweeps()
+    run_sweeps()
     pass_a_day(host, hours)
     assert net(fee.pk, RETENTION_SOURCE) == daily
     assert_sound()
@@ -398,7 +470,7 @@ class Oracle:
         return sum(half_up(self.rate * span) for span in self.spans)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(examples(3, long=8)))
 def test_a_random_life_costs_what_fractions_say(rin: User, host: FakeHost, hours: Clock, kept: Kept, seed: int) -> None:
     dice = random.Random(seed)
     oracles = {kind: Oracle(kept.rate(kind), Meter.objects.get(source_kind=kind).opened_at, clock.now()) for kind in KINDS}
@@ -418,7 +490,7 @@ def test_a_random_life_costs_what_fractions_say(rin: User, host: FakeHost, hours
             for oracle in oracles.values():
                 oracle.report(now)
         if dice.random() < 0.7:
-            sweeps()
+            run_sweeps()
             for oracle in oracles.values():
                 oracle.sweep(now)
     for kind, end in ends.items():

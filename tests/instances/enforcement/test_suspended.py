@@ -1,4 +1,4 @@
-"""An account is switched off, or is to be deleted, amid a rent (fault 11)."""
+"""An account is disabled, or is to be deleted, amid a rent (fault 11)."""
 
 import pytest
 from django.db import connection
@@ -31,7 +31,7 @@ def switch_off(user: User) -> None:
 
 def test_fault_011_a_renter_switched_off_mid_rent_gets_nothing(rin: User, host: FakeHost, quote: Quote) -> None:
     switch_off(rin)
-    with refused(), pytest.raises(Forbidden, match="switched off"):
+    with refused(), pytest.raises(Forbidden, match="disabled"):
         rent_instance(renter=rin, quote_id=quote.pk)
     assert not Instance.objects.exists() and not Lease.objects.exists()
     assert wallet(rin).held_micros == 0
@@ -40,7 +40,7 @@ def test_fault_011_a_renter_switched_off_mid_rent_gets_nothing(rin: User, host: 
 
 def test_fault_011_a_host_owner_switched_off_mid_rent_rents_nothing_out(rin: User, host: FakeHost, quote: Quote) -> None:
     switch_off(host.owner)
-    with refused(), pytest.raises(OfferClosed, match="owner is switched off"):
+    with refused(), pytest.raises(OfferClosed, match="owner's account is disabled"):
         rent_instance(renter=rin, quote_id=quote.pk)
     assert not Instance.objects.exists() and not Lease.objects.exists()
 
@@ -48,7 +48,7 @@ def test_fault_011_a_host_owner_switched_off_mid_rent_rents_nothing_out(rin: Use
 def test_fault_011_one_switched_off_after_the_check_is_stopped_settled_and_freed_on_proof(
     rin: User, host: FakeHost, hours: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The order had passed the check when the account was switched off: the sweep finds what came of it."""
+    """The order had passed the check when the account was disabled: the sweep finds what came of it."""
     claim = quote_claims.claim_quote
 
     def claim_then_switch_off(*args: object, **more: object) -> Quote:

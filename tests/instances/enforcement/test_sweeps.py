@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
-from billing.metering.settle import extend_holds
+from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import NotFound
 from instances.core.selectors import any_instance, data_due
@@ -17,11 +17,13 @@ from instances.lifecycle.stop import halt_instance, stop_instance
 from instances.models import Instance, InstanceEvent, InstanceSample
 from instances.monitoring import rollups
 from instances.release.services import release_instance
+from marketplace.errors import OfferClosed
+from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.leasing.lease import release_leases
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident, Lease
 from tests.billing.money import UNIT, assert_sound, charged, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock
 
 
@@ -65,6 +67,32 @@ def test_a_row_that_moved_meanwhile_is_not_overdue(rin: User, host: FakeHost, ho
     host.settle()
     assert not sweeps._report_overdue(stale)
     assert not Incident.objects.exists()
+
+
+def test_fault_023_a_host_that_vanishes_is_paid_to_its_last_report_keeps_its_lease_and_rents_nothing_out(
+    rin: User, host: FakeHost, hours: Clock
+) -> None:
+    instance = order_running(rin, host)
+    hours.advance(seconds=60)
+    host.sync()
+    hours.advance(minutes=10)
+    assert mark_silent_hosts(now=clock.now()) == 1
+    settle_meters(now=clock.now())
+    host.offer.refresh_from_db()
+    assert (host.offer.host.state, host.offer.gpu_free) == ("silent", 0)
+    with refused(), pytest.raises(OfferClosed):
+        order(rin, host)
+    assert again(instance).state == "running"
+    assert len(live_leases_of(instance.pk)) == 1
+    host.sync()
+    hours.advance(seconds=30)
+    host.sync()
+    host.offer.refresh_from_db()
+    assert host.offer.gpu_free > 0
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    assert charged(instance.pk) == (60 + 30) * 1000, "nothing of the silence"
+    assert_sound()
 
 
 def test_fault_027_nobody_is_blamed_and_nothing_stopped_while_everybody_is_silent(

@@ -9,6 +9,7 @@ from billing.models import Posting
 from common import clock
 from common.errors import DomainError
 from instances.constants import PORT_CHANGES_AT_MOST, STOP_GRACE
+from instances.core.failure_messages import PortTaken
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstancePort
 from instances.orders.quotes import create_quote
@@ -106,7 +107,7 @@ def test_fault_040_a_taken_port_is_replaced_and_the_start_goes_on(rin: User, hos
     instance = order(rin, host)
     host.sync()
     first = ports_of(instance)
-    host.break_next(instance, "port_taken", f"Port {first[0]} of the host is taken by another program.")
+    host.break_next(instance, "port_taken", PortTaken(port=first[0]))
     host.sync()
     assert again(instance).state in ("requested", "provisioning")
     second = ports_of(instance)
@@ -123,15 +124,21 @@ def test_fault_040_not_without_end_and_not_for_a_port_of_somebody_else(rin: User
     instance = order(rin, host)
     host.sync()
     for _ in range(PORT_CHANGES_AT_MOST):
-        host.break_next(instance, "port_taken", f"Port {ports_of(instance)[0]} of the host is taken by another program.")
+        host.break_next(instance, "port_taken", PortTaken(port=ports_of(instance)[0]))
         host.sync()
         assert again(instance).state != "failed"
-    host.break_next(instance, "port_taken", f"Port {ports_of(instance)[0]} of the host is taken by another program.")
+    host.break_next(instance, "port_taken", PortTaken(port=ports_of(instance)[0]))
     host.sync()
     assert (again(instance).state, again(instance).failure_code) == ("failed", "port_taken")
     other = order(rin, host)
     host.sync()
     before = ports_of(other)
-    host.break_next(other, "port_taken", "Port 22 of the host is taken by another program.")
+    host.break_next(other, "port_taken", PortTaken(port=22))
     host.sync()
     assert again(other).state == "failed" and ports_of(other) == before
+    last = order(rin, host)
+    host.sync()
+    before = ports_of(last)
+    host.break_next(last, "port_taken", f"Port {before[0]} of the host is taken by another program.")
+    host.sync()
+    assert again(last).state == "failed" and ports_of(last) == before, "a sentence is read by nobody here"

@@ -16,6 +16,8 @@ from common import clock
 from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.core.observations import ObservedRow
 from instances.host_reports.reconcile import observe_report
+from instances.launch.settings import validate
+from instances.launch.store import save_launch
 from instances.lifecycle.reimage import reimage_instance
 from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
@@ -314,6 +316,18 @@ def test_an_image_of_the_renters_own_that_does_not_start_is_nobodys_fault(
 ) -> None:
     instance = order(rin, host)
     Image.objects.filter(pk=instance.image_id).update(owner=rin, official=False, **changes)
+    host.sync()
+    host.break_next(instance, code)
+    host.settle()
+    assert (again(instance).fault_of, entries(host)) == ("nobody", [])
+
+
+@pytest.mark.parametrize("code", sorted(UNTOUCHED_ONLY))
+def test_an_official_image_that_launch_settings_break_is_nobodys_fault(rin: User, host: FakeHost, code: str) -> None:
+    """OPTIND=x, for example, ends every shell at its start: that must not count against the host."""
+    instance = order(rin, host)
+    launch = save_launch(rin, validate({"env": {"OPTIND": "x"}}))
+    Instance.objects.filter(pk=instance.pk).update(launch=launch)
     host.sync()
     host.break_next(instance, code)
     host.settle()

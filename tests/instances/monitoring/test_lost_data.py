@@ -1,5 +1,6 @@
 """A data disk that its host does not find: told, noted, not paid for, and never made anew."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,11 +13,14 @@ from billing.constants import DISK_SOURCE, VOLUME_SOURCE
 from billing.metering.costs import open_holds
 from common import clock
 from common.ids import public_id
+from common.messages.message import HostSays, Quoted
 from common.money import parse_money
 from instances.core.alert_messages import english_sentences_of, english_title_of
+from instances.core.failure_messages import VolumeMissing
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance
+from instances.release.services import release_instance
 from instances.transfers.selectors import desired_on_host
 from instances.volumes.unpaid_disks import update_disk_meters
 from instances.volumes.usage import record_disk_usage
@@ -213,17 +217,19 @@ def test_fault_047_a_restored_snapshot_takes_its_place(
     assert_sound()
 
 
+@pytest.mark.parametrize("named", [lambda volume: volume.pk.hex, lambda volume: volume.name])
 def test_fault_047_a_volume_that_a_start_does_not_find(
-    rin: User, host: FakeHost, hours: Clock, stopped: Instance, volume: Volume
+    rin: User, host: FakeHost, stopped: Instance, volume: Volume, named: Callable[[Volume], str]
 ) -> None:
-    """The one that is named, of several; found again by the next start that succeeds."""
+    """The one that is named, by an agent of 0.1.0 by its name, of several; found again by the next start that succeeds."""
     other = create_volume(owner=rin, name="data", size_gb=20, host_id=host.host.pk)
     carry_out(host)
     for each in (volume, other):
         attach(owner_id=rin.pk, holder=stopped.pk, host_id=host.host.pk, volume_id=each.pk)
     start_instance(renter=rin, instance_id=stopped.pk)
     host.sync()
-    host.break_next(stopped, "volume_missing", "The volume models is not on its host: it is gone.")
+    gone = VolumeMissing(volume=named(volume), why=HostSays(words=Quoted("It is gone.")))
+    host.break_next(stopped, "volume_missing", gone)
     host.settle()
     assert again(stopped).failure_code == "volume_missing"
     assert (is_charged(volume), is_charged(other)) == (False, True)
@@ -253,3 +259,22 @@ def page(renter: User) -> str:
     client = Client()
     client.force_login(renter)
     return client.get(reverse("volumes")).content.decode()
+
+
+@pytest.mark.parametrize("end", ["it runs again", "it is released"])
+def test_a_lost_root_is_no_incident_any_more_once_it_does_not_matter(
+    rin: User, host: FakeHost, stopped: Instance, end: str
+) -> None:
+    start_instance(renter=rin, instance_id=stopped.pk)
+    host.sync()
+    host.break_next(stopped, "root_lost")
+    host.settle()
+    lost = Incident.objects.filter(kind="root_lost", subject=public_id("inst", stopped.pk))
+    assert lost.get().closed_at is None
+    if end == "it runs again":
+        start_instance(renter=rin, instance_id=stopped.pk)
+    else:
+        release_instance(renter=rin, instance_id=stopped.pk)
+    host.settle()
+    host.settle()
+    assert lost.get().closed_by == ("runs again" if end == "it runs again" else "released")

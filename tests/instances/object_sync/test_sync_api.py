@@ -19,7 +19,7 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
 from instances.object_sync.schedules import start_due_syncs
 from instances.release.services import release_instance
-from instances.retention.archive import order_archives
+from instances.retention.archive import start_due_archives
 from instances.retention.mail import queue_archive_mails
 from storage.clients.s3.client import ProbeResult
 from storage.models import Connection, Operation, Sync, SyncSchedule
@@ -214,7 +214,7 @@ def archive_to(api: Client, connection: Connection) -> None:
 
 
 def sweep() -> None:
-    order_archives(now=clock.now())
+    start_due_archives(now=clock.now())
     purge_expired(now=clock.now())
 
 

@@ -20,6 +20,7 @@ from storage.models import Image
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Sign
 from tests.instances.test_api import post
+from tests.profiles import examples
 
 ROOM_GB = (0, 9, 10, 19, 20, 29, 30, 55, 120, 1_050)
 DISK_GB = (0, 0, 1, 9, 10, 11, 30, 31, 50, 90, 100, 101, 1_000, 1_040, 20_000)
@@ -121,7 +122,7 @@ def too_few(host: FakeHost, count: object) -> bool:
     return offer.gpu_free + offer.gpu_spot < int(str(count))
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(examples(6, long=16)))
 def test_an_offer_is_shown_if_and_only_if_it_can_be_quoted(
     rin: User, hosts: list[FakeHost], images: tuple[str, ...], sign: Sign, seed: int
 ) -> None:

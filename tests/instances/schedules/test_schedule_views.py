@@ -144,6 +144,6 @@ def test_the_pages_of_others_are_not_there(client: Client, mallory: User, rin: U
 
 def test_the_idle_stop_counts_down_on_the_page(page: Client, rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
-    change_settings(renter=rin, instance_id=instance.pk, wishes=SettingsChange({"idle": IdleRule(5, 30)}))
+    change_settings(renter=rin, instance_id=instance.pk, wanted=SettingsChange({"idle": IdleRule(5, 30)}))
     ends = (clock.now() + timedelta(minutes=30)).isoformat()[:19]
     assert ends in text(page, path(instance))

@@ -1,6 +1,7 @@
 """Clones and moves between hosts, from the order to the last host that lets go; and every way back."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 
@@ -9,8 +10,10 @@ from billing.audit.selectors import ledger_findings
 from billing.models import Hold, Meter
 from common import clock
 from common.errors import DomainError, InvalidInput, UnlawfulMove
+from instances.access.credentials import change_access
 from instances.core.selectors import desired_instances
 from instances.enforcement.sweeps import compare_leases
+from instances.errors import UdpUnsupported
 from instances.host_reports.operation_results import apply_results
 from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
@@ -23,7 +26,7 @@ from instances.transfers.start import Destination, clone_instance, migrate_insta
 from instances.volumes.unpaid_disks import update_disk_meters
 from marketplace.errors import PriceChanged
 from marketplace.leasing.selectors import live_leases_of
-from marketplace.models import Offer
+from marketplace.models import Host, Offer
 from storage.models import Operation
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, fail_overdue, record_operations
@@ -155,6 +158,18 @@ def test_copying_can_be_cancelled_by_either_side_of_it(rin: User, host: FakeHost
 # -- move to another host
 
 
+def test_a_move_that_would_lose_udp_is_refused(rin: User, other: FakeHost, stopped: Instance) -> None:
+    Instance.objects.filter(pk=stopped.pk).update(ports=[*stopped.ports, [51820, 40_299]], udp_ports=[51820])
+    for ask in (partial(quote_transfer, verb="migrate"), migrate_instance):
+        with refused(), pytest.raises(UdpUnsupported):
+            ask(renter=rin, instance_id=stopped.pk, to=there(other))
+    Host.objects.filter(pk=other.host.pk).update(publishes_udp=True)
+    migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
+    assert again(stopped).state == "copying"
+    with refused(), pytest.raises(UnlawfulMove):
+        change_access(renter=rin, instance_id=stopped.pk, udp_ports=[])
+
+
 def test_a_move_keeps_everything_and_leaves_the_source_alone_until_the_target_runs(
     rin: User, host: FakeHost, other: FakeHost, stopped: Instance, hours: Clock
 ) -> None:
@@ -194,7 +209,7 @@ def test_a_move_that_does_not_run_there_is_taken_back(rin: User, host: FakeHost,
     other.sync()
     other.break_next(stopped, "ssh_silent", "SSH did not answer.")
     other.settle()
-    assert again(stopped).state == "failed" and again(stopped).is_released_by_host, kinds(stopped)
+    assert again(stopped).state == "failed" and again(stopped).is_proven_stopped, kinds(stopped)
     advance_transfers(now=clock.now())
     back = again(stopped)
     assert (back.state, back.host_id, back.rate_micros_per_hour) == ("stopped", host.host.pk, 3_600_000)
@@ -213,7 +228,7 @@ def test_a_move_can_be_cancelled_and_tried_again(rin: User, host: FakeHost, othe
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     cancel_transfer(renter=rin, instance_id=stopped.pk)
     assert (again(stopped).state, again(stopped).host_id) == ("stopped", host.host.pk)
-    with refused(), pytest.raises(UnlawfulMove, match="cleared"):
+    with refused(), pytest.raises(UnlawfulMove, match="still being cleaned up"):
         migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     other.settle()
     assert Move.objects.get().state == "cancelled" and not live_leases_of(stopped.pk)

@@ -308,5 +308,5 @@ def test_where_it_cannot_wait_the_renter_reads_to_move_it_first(api: Client, hos
     volume = make_volume(api, host)
     with refused():
         reply = rent_with(api, other, volume, billing_mode="reserved", term="day")
-        assert code(reply) == "409 volume_elsewhere" and "move it first" in reply.json()["detail"]
+        assert code(reply) == "409 volume_elsewhere" and "migrate it first" in reply.json()["detail"]
     assert not VolumeMove.objects.exists() and not Instance.objects.exists()

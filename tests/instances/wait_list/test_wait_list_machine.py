@@ -1,6 +1,5 @@
 """Runs random histories of the wait list against their model, and shows that a broken order is found."""
 
-import os
 from typing import Any
 from unittest.mock import patch
 
@@ -15,9 +14,10 @@ from tests.billing.money import UNIT, grant, make_user
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock
 from tests.instances.watch_machine import WaitListMachine
+from tests.profiles import PROFILE
 
 PARTS = 3
-EXAMPLES = {"default": 24, "ci": 90, "long": 90}[os.environ.get("HYPOTHESIS_PROFILE", "default")] // PARTS
+EXAMPLES = {"default": 24, "ci": 45, "long": 90}[PROFILE] // PARTS
 BOUNDS: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 
 LUCKY = seed(3)  # finds it within a dozen histories; another seed may need hundreds

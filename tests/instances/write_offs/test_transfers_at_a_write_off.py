@@ -1,5 +1,7 @@
 """A host is written off in the middle of a move: what lies elsewhere lives on, and nobody waits for the dead."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -35,169 +37,144 @@ from tests.instances.volume_world import carry_out
 pytestmark = pytest.mark.usefixtures("hours")
 
 
-def wrote_off(host: FakeHost, staff: User) -> None:
-    Host.objects.filter(pk=host.host.pk).update(state="silent", last_seen_at=clock.now() - timedelta(hours=1))
-    write_off_host(staff=staff, host_id=host.host.pk, reason="A test of its death.", now=clock.now())
-    settle_write_offs(now=clock.now())
+@dataclass(frozen=True)
+class Scene:
+    """An instance that rests on the source, and another host to move it to."""
 
+    renter: User
+    staff: User
+    source: FakeHost
+    target: FakeHost
+    instance: Instance
 
-def dies(host: FakeHost, staff: User) -> None:
-    wrote_off(host, staff)
-    for _ in range(3):  # as its sweeps would
+    @property
+    def row(self) -> Instance:
+        return again(self.instance)
+
+    def migrate(self) -> None:
+        migrate_instance(renter=self.renter, instance_id=self.instance.pk, to=there(self.target))
+
+    def migrate_and_arrive(self) -> None:
+        self.migrate()
+        arrive(self.source, self.target)
+
+    def write_off(self, host: FakeHost) -> None:
+        Host.objects.filter(pk=host.host.pk).update(state="silent", last_seen_at=clock.now() - timedelta(hours=1))
+        write_off_host(staff=self.staff, host_id=host.host.pk, reason="A test of its death.", now=clock.now())
         settle_write_offs(now=clock.now())
-        advance_transfers(now=clock.now())
-        advance_volume_transfers(now=clock.now())
-    assert HostWriteOff.objects.get(pk=host.host.pk).settled_at is not None
-    assert not Move.objects.filter(ended_at=None).exists()
+
+    def lose(self, host: FakeHost) -> None:
+        """Write the host off, and let the sweeps run until nothing is left to do."""
+        self.write_off(host)
+        for _ in range(3):
+            settle_write_offs(now=clock.now())
+            advance_transfers(now=clock.now())
+            advance_volume_transfers(now=clock.now())
+        assert HostWriteOff.objects.get(pk=host.host.pk).settled_at is not None
+        assert not Move.objects.filter(ended_at=None).exists()
 
 
-def test_the_target_dies_while_it_is_copied_to(
-    rin: User,
-    stella: User,
-    other: FakeHost,  # noqa: F811
-    stopped: Instance,  # noqa: F811
-) -> None:
-    migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    dies(other, stella)
-    assert (again(stopped).state, again(stopped).host_id) == ("stopped", stopped.host_id)
-    assert not live_leases_of(stopped.pk)
-    assert nothing_is_wrong()
-
-
-def test_the_target_dies_before_it_has_run_there(
+@pytest.fixture
+def scene(
     rin: User,
     stella: User,
     host: FakeHost,
     other: FakeHost,  # noqa: F811
     stopped: Instance,  # noqa: F811
-) -> None:
-    """It still lies where it came from, and is stopped there as it was."""
-    migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    arrive(host, other)
-    assert (again(stopped).state, again(stopped).host_id) == ("starting", other.host.pk)
-    dies(other, stella)
-    row = again(stopped)
-    assert (row.state, row.host_id, row.failure_code) == ("stopped", host.host.pk, "")
-    assert kinds(row)[-1] == "moved_back"
-    assert not Hold.objects.filter(source_kind="instance", source_id=row.pk, released_at=None).exists()
+) -> Iterator[Scene]:
+    """After each test the ledger, the leases and the states agree."""
+    yield Scene(rin, stella, host, other, stopped)
     assert nothing_is_wrong()
 
 
-def test_the_source_dies_after_the_move_has_run(
-    rin: User,
-    stella: User,
-    host: FakeHost,
-    other: FakeHost,  # noqa: F811
-    stopped: Instance,  # noqa: F811
-) -> None:
-    migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    arrive(host, other)
-    other.settle()
-    advance_transfers(now=clock.now())
-    assert Move.objects.get().state == "clearing"
-    dies(host, stella)
-    assert Move.objects.get().state == "done"
-    assert again(stopped).state == "running"
-    assert nothing_is_wrong()
-
-
-def reported_done(host: FakeHost, kind: str) -> None:
-    """Its agent has told so, and nobody has acted on it yet."""
+def report_done(host: FakeHost, kind: str) -> None:
+    """Its agent has reported so, and nobody has acted on it yet."""
     row = OperationRow(copying(host, kind).pk, "done", outcome={"checksum": "5e" * 32, "bytes": "1000"})
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
 
 
-def test_the_target_dies_with_a_copy_that_has_just_arrived(
-    rin: User,
-    stella: User,
-    host: FakeHost,
-    other: FakeHost,  # noqa: F811
-    stopped: Instance,  # noqa: F811
-) -> None:
+def test_the_target_dies_while_it_is_copied_to(scene: Scene) -> None:
+    scene.migrate()
+    scene.lose(scene.target)
+    assert (scene.row.state, scene.row.host_id) == ("stopped", scene.source.host.pk)
+    assert not live_leases_of(scene.instance.pk)
+
+
+def test_the_target_dies_before_it_has_run_there(scene: Scene) -> None:
+    """It still lies where it came from, and is stopped there as it was."""
+    scene.migrate_and_arrive()
+    assert (scene.row.state, scene.row.host_id) == ("starting", scene.target.host.pk)
+    scene.lose(scene.target)
+    row = scene.row
+    assert (row.state, row.host_id, row.failure_code) == ("stopped", scene.source.host.pk, "")
+    assert kinds(row)[-1] == "moved_back"
+    assert not Hold.objects.filter(source_kind="instance", source_id=row.pk, released_at=None).exists()
+
+
+def test_the_source_dies_after_the_move_has_run(scene: Scene) -> None:
+    scene.migrate_and_arrive()
+    scene.target.settle()
+    advance_transfers(now=clock.now())
+    assert Move.objects.get().state == "clearing"
+    scene.lose(scene.source)
+    assert Move.objects.get().state == "done"
+    assert scene.row.state == "running"
+
+
+def test_the_target_dies_with_a_copy_that_has_just_arrived(scene: Scene) -> None:
     """It is not switched to a dead host: the source is still whole."""
-    migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    reported_done(other, "receive_root")
-    dies(other, stella)
+    scene.migrate()
+    report_done(scene.target, "receive_root")
+    scene.lose(scene.target)
     apply_results()
-    row = again(stopped)
-    assert (row.state, row.host_id) == ("stopped", host.host.pk)
-    assert not live_leases_of(stopped.pk)
-    assert not InstancePort.objects.filter(host=other.host).exists()
-    assert nothing_is_wrong()
+    assert (scene.row.state, scene.row.host_id) == ("stopped", scene.source.host.pk)
+    assert not live_leases_of(scene.instance.pk)
+    assert not InstancePort.objects.filter(host=scene.target.host).exists()
 
 
-def test_a_volume_that_has_just_arrived_at_a_dead_host_stays_where_it_is(
-    rin: User,
-    stella: User,
-    host: FakeHost,
-    other: FakeHost,  # noqa: F811
-) -> None:
-    volume = create_volume(owner=rin, host_id=host.host.pk, name="data", size_gb=20)
-    carry_out(host)
-    move_volume_to_host(owner=rin, volume_id=volume.pk, host_id=other.host.pk)
-    reported_done(other, "receive_volume")
-    dies(other, stella)
+def test_a_volume_that_has_just_arrived_at_a_dead_host_stays_where_it_is(scene: Scene) -> None:
+    volume = create_volume(owner=scene.renter, host_id=scene.source.host.pk, name="data", size_gb=20)
+    carry_out(scene.source)
+    move_volume_to_host(owner=scene.renter, volume_id=volume.pk, host_id=scene.target.host.pk)
+    report_done(scene.target, "receive_volume")
+    scene.lose(scene.target)
     volume.refresh_from_db()
-    assert (volume.state, volume.host_id) == ("ready", host.host.pk)
+    assert (volume.state, volume.host_id) == ("ready", scene.source.host.pk)
     assert VolumeMove.objects.get().state == "failed"
     assert not Operation.objects.filter(ended_at=None).exists(), "nobody is asked to remove the only copy"
-    assert nothing_is_wrong()
 
 
-def test_what_does_not_start_while_its_source_is_dead_stays_with_its_data(
-    rin: User,
-    stella: User,
-    host: FakeHost,
-    other: FakeHost,  # noqa: F811
-    stopped: Instance,  # noqa: F811
-) -> None:
+def test_what_does_not_start_while_its_source_is_dead_stays_with_its_data(scene: Scene) -> None:
     """There is no way back to a host that was written off, and all of it lies on the new one."""
-    migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    arrive(host, other)
-    other.sync()
-    other.break_next(stopped, "ssh_silent", "SSH did not answer.")
-    wrote_off(host, stella)
-    other.settle()
+    scene.migrate_and_arrive()
+    scene.target.sync()
+    scene.target.break_next(scene.instance, "ssh_silent", "SSH did not answer.")
+    scene.write_off(scene.source)
+    scene.target.settle()
     advance_transfers(now=clock.now())
     advance_transfers(now=clock.now())
-    row = again(stopped)
-    assert (row.state, row.host_id, row.is_released_by_host) == ("failed", other.host.pk, True)
+    row = scene.row
+    assert (row.state, row.host_id, row.is_proven_stopped) == ("failed", scene.target.host.pk, True)
     assert Move.objects.get().state == "done"
-    assert not InstancePort.objects.filter(host=host.host).exists()
-    start_instance(renter=rin, instance_id=stopped.pk)
-    other.settle()
-    assert again(stopped).state == "running"
-    assert nothing_is_wrong()
+    assert not InstancePort.objects.filter(host=scene.source.host).exists()
+    start_instance(renter=scene.renter, instance_id=row.pk)
+    scene.target.settle()
+    assert scene.row.state == "running"
 
 
-def test_both_die_before_it_has_run(
-    rin: User,
-    stella: User,
-    host: FakeHost,
-    other: FakeHost,  # noqa: F811
-    stopped: Instance,  # noqa: F811
-) -> None:
-    migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    arrive(host, other)
-    wrote_off(host, stella)
-    dies(other, stella)
-    assert again(stopped).state == "gone"
+def test_both_die_before_it_has_run(scene: Scene) -> None:
+    scene.migrate_and_arrive()
+    scene.write_off(scene.source)
+    scene.lose(scene.target)
+    assert scene.row.state == "gone"
     assert not Hold.objects.filter(released_at=None).exists()
     assert not InstancePort.objects.exists()
-    assert nothing_is_wrong()
 
 
-def test_the_source_of_a_clone_dies_while_it_is_copied(
-    rin: User,
-    stella: User,
-    host: FakeHost,
-    other: FakeHost,  # noqa: F811
-    stopped: Instance,  # noqa: F811
-) -> None:
-    target = clone_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    dies(host, stella)
-    assert again(stopped).state == "gone"
-    other.settle()
+def test_the_source_of_a_clone_dies_while_it_is_copied(scene: Scene) -> None:
+    target = clone_instance(renter=scene.renter, instance_id=scene.instance.pk, to=there(scene.target))
+    scene.lose(scene.source)
+    assert scene.row.state == "gone"
+    scene.target.settle()
     assert again(target).state == "gone"
     assert not Hold.objects.filter(released_at=None).exists()
-    assert nothing_is_wrong()

@@ -50,6 +50,15 @@ def test_a_gpu_that_is_gone_or_ill_is_not_free(hana: User) -> None:
     assert check_offers(repair=False) == []
 
 
+def test_fault_056_an_unfit_gpu_is_never_the_one_that_an_order_of_fewer_gets(hana: User) -> None:
+    """The offer has a free GPU, so the order is accepted: it must be that one, though the unfit one comes first."""
+    host = enrolled(hana, CARDS)
+    record_facts(
+        host_id=host.pk, shape=shape([dataclasses.replace(CARDS[0], healthy=False, detail="MIG divides it"), CARDS[1]])
+    )
+    assert leased(offer_of(host)).gpu_uuids == (CARDS[1].uuid,)
+
+
 @pytest.mark.parametrize("why", ["MIG divides it", "A memory row waits to be remapped", "Unknown Error"])
 def test_fault_056_an_unfit_gpu_is_kept_by_its_renter_and_given_to_nobody_else(hana: User, why: str) -> None:
     """Also 51 and 53: finish, then quarantine, then fit again once the agent says so."""

@@ -6,6 +6,7 @@ import pytest
 
 from accounts.models import User
 from common.errors import InvalidInput, NotFound
+from common.messages.message import Name
 from marketplace.hosts.incidents import close_incident, open_incident
 from marketplace.hosts.offers import ListingChange, change_listing, check_offers, set_draining, set_listed, set_price
 from marketplace.models import Host, HostEvent, Incident, Offer
@@ -104,11 +105,11 @@ def test_the_sweep_finds_and_repairs_every_kind_of_lie(hana: User, host: Host, o
 
 
 def test_incidents_are_open_once(db: None) -> None:
-    open_incident(kind="odd", subject="x", detail="first")
-    open_incident(kind="odd", subject="x", detail="second")
-    open_incident(kind="odd", subject="y", detail="other")
+    open_incident(kind="odd", subject="x", detail=Name(name="first"))
+    open_incident(kind="odd", subject="x", detail=Name(name="second"))
+    open_incident(kind="odd", subject="y", detail=Name(name="other"))
     assert list(Incident.objects.order_by("id").values_list("subject", "detail")) == [("x", "first"), ("y", "other")]
     assert close_incident(kind="odd", subject="x") is True
     assert close_incident(kind="odd", subject="x") is False
-    open_incident(kind="odd", subject="x", detail="third")
+    open_incident(kind="odd", subject="x", detail=Name(name="third"))
     assert Incident.objects.filter(closed_at=None).count() == 2

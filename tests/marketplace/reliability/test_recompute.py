@@ -18,6 +18,7 @@ from scripts import recompute_reliability as script
 from tests.billing.money import START
 from tests.marketplace.histories import simulate_hosts
 from tests.marketplace.shapes import enrolled
+from tests.profiles import examples
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "recompute_reliability.py"
 
@@ -27,9 +28,10 @@ def ledger_of(host: Host) -> dict[str, Any]:
     return found
 
 
-def test_a_thousand_simulated_hosts(hana: User) -> None:
+def test_many_simulated_hosts(hana: User) -> None:
+    count = examples(250, long=1_000)
     with time_machine.travel(START, tick=False):
-        hosts = simulate_hosts(hana, 1000, START)
+        hosts = simulate_hosts(hana, count, START)
         changed = refresh_reliability(now=START)
         assert refresh_reliability(now=START) == 0
         shown = dict(Host.objects.values_list("pk", "reliability_ppm"))
@@ -38,8 +40,8 @@ def test_a_thousand_simulated_hosts(hana: User) -> None:
     assert {key: script.recompute(ledger) for key, ledger in ledgers.items()} == shown == in_offers
     assert {key: ledger["score_ppm"] for key, ledger in ledgers.items()} == shown
     numbers = {number for number in shown.values() if number is not None}
-    assert changed == sum(number is not None for number in shown.values()) > 900
-    assert len(numbers) > 400
+    assert changed == sum(number is not None for number in shown.values()) > 0.9 * count
+    assert len(numbers) > 0.4 * count
     assert min(numbers) < 700_000
     assert max(numbers) == 1_000_000
     assert None in shown.values()

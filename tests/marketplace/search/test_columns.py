@@ -205,7 +205,7 @@ def test_it_may_be_older_where_that_is_allowed(hana: User, settings: Any) -> Non
 def test_its_age_counts_from_before_the_look(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading what changed may take long, and what is committed meanwhile is not in it."""
     seed_market(random.Random(1), hana, 30)
-    monkeypatch.setattr("marketplace.search.index.snapshot.Refresher.asked", lambda self: None)
+    monkeypatch.setattr("marketplace.search.index.snapshot.Refresher.record_search", lambda self: None)
     passed, rows = [1_000.0], snapshot._rows
 
     def slowly(*arguments: Any) -> Any:

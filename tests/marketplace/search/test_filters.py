@@ -22,6 +22,7 @@ from marketplace.search.language.fields import TERMS, Condition, OfferQuery, Op
 from marketplace.search.selectors import offer_page_json, offers_like, removed_by, search_facets, search_offers
 from tests.marketplace.search.oracle import Oracle, prices
 from tests.marketplace.search.seeded import any_condition, any_query, seed_market
+from tests.profiles import examples
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_each_filter_alone(market: None, moment: datetime, term: str) -> None:
     assert len(sizes) > 1
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(examples(3, long=8)))
 def test_random_combinations(hana: User, moment: datetime, seed: int) -> None:
     chance = random.Random(seed)
     seed_market(chance, hana, 100)

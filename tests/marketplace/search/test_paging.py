@@ -120,8 +120,8 @@ def test_a_repaired_order_is_the_sorted_one(rounds: Any, growth: list[int], shar
                 keys[slot % size] = key
             if beforehand and len(moved):
                 following = order.next_walk({"key": keys[moved]}, np.ones(len(moved), bool), moved, ranks())
-                assert order.take(following)
-                assert not order.take(following), "it follows upon another walk"
+                assert order.adopt(following)
+                assert not order.adopt(following), "it follows upon another walk"
             elif len(moved):
                 order.touch(moved)
             order.repair(ids[:size], ranks)

@@ -225,16 +225,16 @@ def test_a_quote_reads_a_name_again_that_was_not_read_lately(
     registry.add("team/app", "v1")
     client = as_user(alice)
     image = post(client, "/images", {"name": f"{registry.host}/team/app:v1"}).json()
-    wish = {"offer": public_id("offr", offer.pk), "image": image["slug"]}
-    assert post(client, "/quotes", wish).status_code == 201
+    sync_request = {"offer": public_id("offr", offer.pk), "image": image["slug"]}
+    assert post(client, "/quotes", sync_request).status_code == 201
     asked = len(registry.asked)
-    assert post(client, "/quotes", wish).status_code == 201
+    assert post(client, "/quotes", sync_request).status_code == 201
     assert len(registry.asked) == asked
     digest = registry.add("team/app", "v1", layers=[{"new": b"new"}])
     Image.objects.update(checked_at=clock.now() - timedelta(minutes=11))
-    quoted = post(client, "/quotes", wish)
+    quoted = post(client, "/quotes", sync_request)
     assert quoted.status_code == 201
     assert Image.objects.get(slug=image["slug"]).digest == digest
     registry.manifests.clear()
     Image.objects.update(checked_at=clock.now() - timedelta(minutes=11))
-    assert post(client, "/quotes", wish).json()["code"] == "image_missing"
+    assert post(client, "/quotes", sync_request).json()["code"] == "image_missing"

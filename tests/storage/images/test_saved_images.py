@@ -64,19 +64,19 @@ def test_saved_rented_with_shared_and_deleted(
     assert order.args["instance"] == instance.pk.hex
     assert order.args["reference"].startswith("berth-saved/")
     # Not before it is ready.
-    wish = {"offer": public_id("offr", host.offer.pk), "image": image["id"]}
-    assert post(client, "/quotes", wish).status_code == 404
+    sync_request = {"offer": public_id("offr", host.offer.pk), "image": image["id"]}
+    assert post(client, "/quotes", sync_request).status_code == 404
     answer(host.host.pk, "save_image", reference=order.args["reference"], size_bytes="421000000", digest="")
     ready = client.get(f"/api/v1/images/{image['id']}").json()
     assert (ready["state"], ready["size_bytes"], ready["host"]) == ("ready", 421_000_000, public_id("host", host.host.pk))
-    assert post(client, "/quotes", wish).status_code == 201
+    assert post(client, "/quotes", sync_request).status_code == 201
     elsewhere = {"offer": public_id("offr", FakeHost(hana).offer.pk), "image": image["slug"]}
     assert (reply := post(client, "/quotes", elsewhere)).status_code == 409, reply.content
     assert reply.json()["code"] == "image_elsewhere"
-    assert_shared(client, image, wish, bob)
+    assert_shared(client, image, sync_request, bob)
     gone = client.delete(f"/api/v1/images/{image['id']}")
     assert (gone.status_code, gone.json()["state"]) == (202, "dropping")
-    assert post(client, "/quotes", wish).status_code == 404
+    assert post(client, "/quotes", sync_request).status_code == 404
     answer(host.host.pk, "drop_image")
     assert Image.objects.get(saved_from=instance.pk).state == ImageState.GONE
     assert client.get("/api/v1/images?source=own").json()["results"] == []
@@ -99,20 +99,20 @@ def test_where_an_image_lies_is_not_its_host_s_to_say(
     assert (image.reference, image.host_id, image.digest) == (there if registry else here)
 
 
-def assert_shared(client: Client, image: dict[str, Any], wish: dict[str, Any], bob: User) -> None:
+def assert_shared(client: Client, image: dict[str, Any], sync_request: dict[str, Any], bob: User) -> None:
     path, other = f"/images/{image['id']}/share", as_user(bob)
-    assert post(other, "/quotes", wish).status_code == 404
+    assert post(other, "/quotes", sync_request).status_code == 404
     assert post(other, path, {"name": "stolen"}).status_code == 404
     shared = post(client, path, {"name": "Torch Nightly", "description": "Fresh"}).json()["community"]
     assert (shared["name"], shared["version"], shared["owner"]) == ("torch-nightly", 1, "Alice")
     listed = Client().get("/api/v1/images?source=community").json()["results"]
     assert [row["id"] for row in listed] == [image["id"]]
-    assert post(other, "/quotes", wish).status_code == 201
+    assert post(other, "/quotes", sync_request).status_code == 201
     assert "Torch Nightly" in Client().get("/images/community").content.decode()
     page = client.delete(f"/api/v1{path}")
     assert page.json()["community"] is None
     assert Client().get("/api/v1/images?source=community").json()["results"] == []
-    assert post(other, "/quotes", wish).status_code == 404
+    assert post(other, "/quotes", sync_request).status_code == 404
 
 
 def test_a_host_keeps_a_few_images_of_one_person(running: tuple[FakeHost, Instance], alice: User, settings: Any) -> None:

@@ -14,7 +14,7 @@ from marketplace.web.search.language.query_string import COMPARED, Compared
 from marketplace.web.search.language.reference_table import ABOUT
 
 # The options that change what an offer costs: a single offer takes these.
-PRICE_WISHES: Final = ("count", "mode", "term", "data_disk")
+PRICE_OPTIONS: Final = ("count", "mode", "term", "data_disk")
 
 _WORDS: Final[Mapping[Op, str]] = {
     Op.EQ: "equal to",
@@ -37,7 +37,7 @@ _SHAPES: Final[Mapping[Kind, Mapping[str, Any]]] = {
 
 def option_parameters(*names: str) -> list[OpenApiParameter]:
     """Return the parameters of the options with these names, or of all."""
-    return [_wish(wish) for wish in OPTIONS.values() if not names or wish.name in names]
+    return [_parameter_of(option) for option in OPTIONS.values() if not names or option.name in names]
 
 
 def search_parameters() -> list[OpenApiParameter]:
@@ -56,14 +56,14 @@ def page_parameters() -> list[OpenApiParameter]:
     ]
 
 
-def _wish(wish: SearchOption) -> OpenApiParameter:
+def _parameter_of(option: SearchOption) -> OpenApiParameter:
     shape: dict[str, Any] = {"type": "string"}
-    if wish.choices:
-        shape["enum"] = list(wish.choices)
-    elif wish.name in ("count", "data_disk"):
-        shape = {"type": "integer", "minimum": 1 if wish.name == "count" else 0}
-    unit = f", in {wish.unit}" if wish.unit else ""
-    return OpenApiParameter(wish.parameter, shape, description=wish.about + unit)
+    if option.choices:
+        shape["enum"] = list(option.choices)
+    elif option.name in ("count", "data_disk"):
+        shape = {"type": "integer", "minimum": 1 if option.name == "count" else 0}
+    unit = f", in {option.unit}" if option.unit else ""
+    return OpenApiParameter(option.parameter, shape, description=option.about + unit)
 
 
 def _compared() -> Iterator[OpenApiParameter]:

@@ -64,10 +64,10 @@ def _compared() -> dict[str, Compared]:
 
 
 COMPARED: Final[Mapping[str, Compared]] = _compared()
-_WISHED: Final = {wish.parameter: wish for wish in OPTIONS.values()}
+_OPTION_OF_PARAMETER: Final = {option.parameter: option for option in OPTIONS.values()}
 PAGING: Final = ("limit", "cursor")
 _ADDRESS_KEPT_CHARS: Final = 500
-NAMES: Final = (*_WISHED, *COMPARED, *PAGING, "q")
+NAMES: Final = (*_OPTION_OF_PARAMETER, *COMPARED, *PAGING, "q")
 _ALIASES: Final = {(COMPARED[name].term, COMPARED[name].op): COMPARED[name] for name in PARAMETERS}
 _WRITTEN: Final = {(each.term, each.op): each for each in COMPARED.values()} | _ALIASES
 
@@ -148,18 +148,18 @@ def write_params(query: OfferQuery) -> str:
     What no parameter can express goes into `q`.
     """
     pairs = [(OPTIONS[name].parameter, write_value(value)) for name, value in stated_options(query).items()]
-    in_line: list[Condition] = []
+    in_search_line: list[Condition] = []
     joined: set[str] = set()
     for one in query.conditions:
         named = _WRITTEN[one.term, Op.IN if one.op is Op.EQ and (one.term, Op.IN) in _ALIASES else one.op]
         texts = [write_value(value) for value in _values(one)]
         comma = named.listed and any("," in text for text in texts)
         if comma or (named.op in _JOINED and named.name in joined):
-            in_line.append(one)
+            in_search_line.append(one)
             continue
         joined.add(named.name)
         pairs += [(named.name, ",".join(texts))] if named.listed else [(named.name, text) for text in texts]
-    pairs += [("q", " ".join(write_condition(one) for one in in_line))] if in_line else []
+    pairs += [("q", " ".join(write_condition(one) for one in in_search_line))] if in_search_line else []
     pairs += [(name, str(getattr(query, name))) for name in PAGING if getattr(query, name) != getattr(DEFAULTS, name)]
     return urlencode(pairs)
 
@@ -170,20 +170,20 @@ def _read(name: str, texts: list[str], known: Collection[str], found: ParsedSear
         raise BadValue(detail, hint=did_you_mean(name, known), choices=tuple(known))
     if any(len(text) > _VALUE_CHARS for text in texts):
         raise BadValue(_("The value is too long."), hint=_("At most %(most)s characters.") % {"most": _VALUE_CHARS})
-    if name in _WISHED:
-        wish = _WISHED[name]
-        _wish(found, wish.field, _one([wish.read(text) for text in texts]))
+    if name in _OPTION_OF_PARAMETER:
+        option = _OPTION_OF_PARAMETER[name]
+        _set_option(found, option.field, _one([option.read(text) for text in texts]))
     elif name in COMPARED:
         _condition(COMPARED[name], texts, found)
     elif name in PAGING:
-        _wish(found, name, _PAGED[name](_one(texts)))
+        _set_option(found, name, _PAGED[name](_one(texts)))
     else:  # q, which is read after all parameters
         _one(texts)
 
 
 def _condition(named: Compared, texts: list[str], found: ParsedSearch) -> None:
     if named.term == "count" and named.op in COUNT_SIGNS:
-        _wish(found, "gpu_count", _one([count_option(named.op, text) for text in texts]))
+        _set_option(found, "gpu_count", _one([count_option(named.op, text) for text in texts]))
         return
     term = TERMS[named.term]
     groups = [text.split(",") if named.listed else [text] for text in texts]
@@ -198,8 +198,8 @@ def _condition(named: Compared, texts: list[str], found: ParsedSearch) -> None:
         found.conditions.append(condition(term.name, op, values))
 
 
-def _wish(found: ParsedSearch, field: str, value: Any) -> None:
-    if found.wishes.setdefault(field, value) != value:
+def _set_option(found: ParsedSearch, field: str, value: Any) -> None:
+    if found.options.setdefault(field, value) != value:
         raise BadValue(_("This is set twice, with different values."), hint=_("Remove one of them."))
 
 
@@ -211,12 +211,12 @@ def _join_line(found: ParsedSearch, line: str) -> None:
     """
     inside = find_in_line(line)
     found.conditions += inside.conditions
-    for field, value in inside.wishes.items():
-        if found.wishes.setdefault(field, value) != value:
-            [wish] = [each for each in OPTIONS.values() if each.field == field]
-            places = {"name": wish.parameter, "inside": value, "outside": found.wishes[field]}
+    for field, value in inside.options.items():
+        if found.options.setdefault(field, value) != value:
+            [option] = [each for each in OPTIONS.values() if each.field == field]
+            places = {"name": option.parameter, "inside": value, "outside": found.options[field]}
             detail = _("The search query sets %(inside)s, but %(name)s is %(outside)s. Remove one of them.") % places
-            wrong = [FieldError(wish.parameter, "clash", detail)]
+            wrong = [FieldError(option.parameter, "clash", detail)]
             raise InvalidInput(_("The search query and the parameters conflict."), errors=wrong)
 
 

@@ -77,14 +77,18 @@ def option_rows() -> list[Row]:
     """Return every option; `count` is among the terms too, with its other operators."""
     return [
         Row(
-            name=wish.name,
-            kind=Kind.CHOICE.value if wish.choices else Kind.NUMBER.value if wish.unit or wish.name == "count" else "text",
-            unit=wish.unit,
-            ops=("=", ">=", ">") if wish.name == "count" else ("=",),
-            parameters=(wish.parameter,),
-            units=tuple(UNITS.get(wish.name, ())),
-            choices=tuple(wish.choices),
-            about=wish.about,
+            name=option.name,
+            kind=Kind.CHOICE.value
+            if option.choices
+            else Kind.NUMBER.value
+            if option.unit or option.name == "count"
+            else "text",
+            unit=option.unit,
+            ops=("=", ">=", ">") if option.name == "count" else ("=",),
+            parameters=(option.parameter,),
+            units=tuple(UNITS.get(option.name, ())),
+            choices=tuple(option.choices),
+            about=option.about,
         )
-        for wish in OPTIONS.values()
+        for option in OPTIONS.values()
     ]

@@ -55,25 +55,25 @@ def client() -> Iterator[Client]:
 
 def test_the_environment_s_proxy_is_used(heard: Heard, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", heard.url)
-    client.ask("GET", "http://market.invalid/agent/v1/wait?since=1")
+    client.request("GET", "http://market.invalid/agent/v1/wait?since=1")
     assert heard.lines == ["GET http://market.invalid/agent/v1/wait?since=1 HTTP/1.1"]
 
 
 def test_places_of_no_proxy_are_asked_directly(heard: Heard, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    client.ask("GET", f"{heard.url}/a")
+    client.request("GET", f"{heard.url}/a")
     assert heard.lines == ["GET /a HTTP/1.1"]
 
 
 def test_a_redirect_is_told_and_not_followed(heard: Heard, client: Client) -> None:
-    assert client.ask("GET", f"{heard.url}/a").status == 302
+    assert client.request("GET", f"{heard.url}/a").status == 302
 
 
 def test_what_fails_is_not_tried_again(client: Client) -> None:
     silent = Heard(b"")
     with pytest.raises(HTTPError):
-        client.ask("POST", f"{silent.url}/a", body=b"once")
+        client.request("POST", f"{silent.url}/a", body=b"once")
     silent.close()
     assert silent.lines == ["POST /a HTTP/1.1"]
 
@@ -81,4 +81,4 @@ def test_what_fails_is_not_tried_again(client: Client) -> None:
 @pytest.mark.parametrize("url", ["", "market", "ftp://127.0.0.1/", "http://[::1", "http://127.0.0.1:99999/"])
 def test_an_address_that_is_none(client: Client, url: str) -> None:
     with pytest.raises(HTTPError):
-        client.ask("GET", url)
+        client.request("GET", url)

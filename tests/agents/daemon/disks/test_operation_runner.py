@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from agents.daemon.disks.operation_runner import STEP_BYTES, Operation, Operations
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.protocol.messages import OperationOrder
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 A, B = OperationOrder("a" * 32, "copy", {"from": "x"}), OperationOrder("b" * 32, "copy")
 
@@ -25,11 +25,11 @@ def test_an_order_is_carried_out_once_and_told_until_it_is_no_longer_named() -> 
 
     operations = with_operator(copy)
     for _ in range(2):
-        operations.take([A])
+        operations.apply([A])
         (seen,) = operations.seen()
         assert (seen.phase, seen.done_bytes, seen.total_bytes, seen.outcome) == ("done", 5, 10, {"checksum": "f00"})
     assert made == ["x"]
-    operations.take([])
+    operations.apply([])
     assert operations.seen() == []
 
 
@@ -43,9 +43,9 @@ def test_each_way_to_fail_is_told_with_its_code() -> None:
         raise errors[own.order.args["with"]]
 
     operations = with_operator(fail)
-    operations.take([OperationOrder(f"{number}" * 32, "copy", {"with": code}) for number, code in enumerate(errors)])
+    operations.apply([OperationOrder(f"{number}" * 32, "copy", {"with": code}) for number, code in enumerate(errors)])
     assert [(seen.phase, seen.failure_code) for seen in operations.seen()] == [("failed", code) for code in errors]
-    operations.take([OperationOrder("c" * 32, "fly")])
+    operations.apply([OperationOrder("c" * 32, "fly")])
     (seen,) = operations.seen()
     assert (seen.phase, seen.failure_code) == ("failed", "unknown_operation")
 
@@ -64,10 +64,10 @@ def test_what_is_no_longer_named_is_cancelled() -> None:
         return {}
 
     operations = with_operator(endless, inline=False)
-    operations.take([A])
+    operations.apply([A])
     assert begun.wait(30)
     assert [seen.phase for seen in operations.seen()] == ["running"]
-    operations.take([B])
+    operations.apply([B])
     assert ended.wait(30)
     assert [seen.id for seen in operations.seen()] == [B.id]
     operations.cancel()
@@ -83,9 +83,9 @@ def test_what_is_no_longer_named_is_at_work_until_it_has_cleared_away() -> None:
         return {}
 
     operations = with_operator(tidy_after_itself, inline=False)
-    operations.take([A])
+    operations.apply([A])
     assert begun.wait(30)
-    operations.take([])
+    operations.apply([])
     assert operations.seen() == []
     assert operations.at_work()
     cleared.set()
@@ -104,5 +104,5 @@ def test_progress_is_worth_a_report_only_now_and_then() -> None:
 
     operations = with_operator(copy)
     operations.changed = told.append
-    operations.take([A])
+    operations.apply([A])
     assert told == [False] * 3

@@ -82,10 +82,39 @@ def test_what_this_host_cannot_check_is_no_fault_of_the_sender(
     for name, text in (("e2fsck", end), ("prlimit", 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"')):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):  # these programs are anybody's
+        if folder.stat().st_uid == os.geteuid():
+            folder.chmod(folder.stat().st_mode | 0o111)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(Failed) as caught:
         check_received(image, KEYS)
     assert caught.value.code == "operation_failed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to drop")
+def test_e2fsck_runs_as_nobody_and_sees_the_image_alone(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It repairs and reads an image that lies where only root may look, and the image is root's again afterwards."""
+    image.parent.chmod(0o700)
+    image.chmod(0o600)
+    debug(image, "ssv state 0")  # not cleanly unmounted
+    seen: list[tuple[str, list[str], str]] = []
+    real = subprocess.Popen
+
+    def look(command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
+        process = real(command, **options)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        held = [line for line in status.splitlines() if line.startswith(("Uid", "Gid", "Groups", "CapEff", "CapPrm"))]
+        seen.append((command[-1], held, str(image.stat().st_uid)))
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", look)
+    check_received(image, KEYS)
+    assert fields_of(image)["s_state"] == 1
+    assert len(seen) == 2, "a repair, and a look"
+    for path, held, owner in seen:
+        assert path.startswith("/proc/self/fd/") and owner == "65534"
+        assert [line.split()[1:] for line in held] == [["65534"] * 4, ["65534"] * 4, [], ["0" * 16], ["0" * 16]]
+    assert (image.stat().st_uid, image.stat().st_gid) == (0, 0)
 
 
 def test_what_is_taken_is_what_our_mkfs_makes(tmp_path: Path) -> None:
@@ -164,11 +193,11 @@ def test_a_field_that_ours_would_not_have_is_refused_unread(
 
 def test_labels_of_the_same_disk_pass(image: Path) -> None:
     """On its way, of an agent that was killed after it had written its own; and from before disks had labels."""
-    ext4.label_for(image, TARGET)
+    ext4.relabel(image, TARGET)
     check_received(image, KEYS)
     subprocess.run(["e2label", image, ""], check=True)
     check_received(image, KEYS)
-    ext4.label_for(image, "e" * 32)
+    ext4.relabel(image, "e" * 32)
     with pytest.raises(Failed, match="its label is"):
         check_received(image, KEYS)
 

@@ -40,8 +40,22 @@ def test_nothing_dangerous_can_be_expressed() -> None:
         *("id", "generation", "fence", "run", "image", "gpu_uuids", "simulated_gpus", "cpu_millis", "ram_mb", "pids_limit"),
         *("data_disk_gb", "system_disk_gb", "ports", "ssh_keys", "env", "stop_grace_s", "preempt_at", "root"),
         *("password_hash", "allow_from", "mounts", "root_brought", "has_ssh", "image_bytes", "registry_auth", "untouched"),
+        "udp_ports",  # which of `ports` are published for UDP too: names no other port
+        "launch",  # of the program, its variables and its user: `test_launch_spec.py`
         *("root_made", "data_disk_made"),  # whether what is missing may be made: nothing that a container is made of
     }, "a new field of the wire needs a thought here"
+
+
+def test_udp_is_published_beside_tcp_at_the_same_port_of_the_host() -> None:
+    first = wanted(ports=[(22, 40000), (5353, 40001)], udp_ports=[5353, 9999])
+    bindings = body(first)["HostConfig"]["PortBindings"]
+    assert bindings == {
+        "22/tcp": [{"HostIp": "127.0.0.1", "HostPort": "40000"}],
+        "5353/tcp": [{"HostIp": "127.0.0.1", "HostPort": "40001"}],
+        "5353/udp": [{"HostIp": "127.0.0.1", "HostPort": "40001"}],
+    }
+    assert body(first)["ExposedPorts"].keys() == bindings.keys()
+    assert spec_of(first) != spec_of(replace(first, udp_ports=[]))
 
 
 @given(st.builds(DesiredInstance, id=st.just(ID), ports=st.just([(22, 40000)])))
@@ -79,6 +93,8 @@ def test_shares_and_labels() -> None:
         "berth.spec": spec_of(wanted()),
         "berth.gpus": "GPU-1,GPU-2",
         "berth.root": "0",
+        "berth.limits": "2500 1000 4096",
+        "berth.launch": "",
         # What an image may say of these is overridden.
         **dict.fromkeys(("berth.official", "berth.parcel", "berth.sync", "berth.sync-host", "berth.system_disk_gb"), ""),
     }

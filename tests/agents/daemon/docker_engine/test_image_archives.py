@@ -38,7 +38,7 @@ class Engine:
     def engine(self) -> "Engine":
         return self
 
-    def image_room(self) -> int:
+    def free_image_bytes(self) -> int:
         return self.room
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ def test_a_list_is_not_read_through_a_link_to_something_larger(tmp_path: Path) -
 
 
 def test_a_header_does_not_fill_the_memory(tmp_path: Path) -> None:
-    """The holes of a parcel cost its sender nothing: a long name, or a list of attributes, as large as the file."""
+    """The holes of a transfer cost its sender nothing: a long name, or a list of attributes, as large as the file."""
     for kind in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
         entry = tarfile.TarInfo("long")
         entry.type, entry.size = kind, 64 * MIB

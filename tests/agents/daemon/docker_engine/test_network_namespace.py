@@ -25,11 +25,11 @@ def test_a_process_that_has_ended_or_is_not_seen_leads_nowhere(tmp_path: Path) -
 
 
 def test_simulated_doors_say_so() -> None:
-    doors = SimulatedExec()
-    with doors.connect("a", 8888) as port:
+    published_ports = SimulatedExec()
+    with published_ports.connect("a", 8888) as port:
         port.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert b"503 Simulated" in port.recv(4096)
-    terminal = doors.terminal("a", "s", (80, 24))
+    terminal = published_ports.terminal("a", "s", (80, 24))
     assert b"SIMULATED" in terminal.first
     with terminal.connection as screen:
         screen.settimeout(5)

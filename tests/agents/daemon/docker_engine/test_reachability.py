@@ -52,6 +52,7 @@ def test_a_way_that_is_whole(net: Path, rules: Rules) -> None:
     [
         replace(WHOLE, filter=OLD[:2]),
         replace(WHOLE, filter=(OLD[0], OLD[2])),
+        replace(WHOLE, filter=(*OLD[:2], ACCEPT.replace("-p tcp -m tcp", "-p udp -m udp"))),  # UDP has a line of its own
         replace(WHOLE, forwarding=False),  # net.ipv4.ip_forward was set to 0
     ],
 )
@@ -72,7 +73,7 @@ def test_where_nothing_is_seen_to_lead_in_it_is_tried(net: Path, *, closed: bool
     """An engine may do it in a way that is not known here."""
     rules = replace(WHOLE, nat=(), listening=frozenset())
     assert route_fault(WAY, rules, lambda way, door: closed, net) == why
-    local = replace(WAY, doors=(replace(DOOR, host_ip="127.0.0.1"),))
+    local = replace(WAY, published_ports=(replace(DOOR, host_ip="127.0.0.1"),))
     assert route_fault(local, replace(WHOLE, listening=frozenset()), lambda way, door: closed, net) == why
 
 
@@ -180,7 +181,7 @@ def test_a_proxy_that_was_stopped_lets_nobody_in(net: Path, tmp_path: Path) -> N
         (folder / "stat").write_text(f"{pid} ({name}) {state} 1 1")
         (folder / "cmdline").write_text("\0".join(["docker-proxy", "-host-port", str(21000 + pid), "-container-port", "22"]))
     assert reachability.stopped_ports(tmp_path) == {21010}
-    local = replace(WAY, doors=(replace(DOOR, host_ip="127.0.0.1"),))
+    local = replace(WAY, published_ports=(replace(DOOR, host_ip="127.0.0.1"),))
     rules = replace(WHOLE, stopped=frozenset({21000}))
     assert route_fault(local, rules, never, net) == reachability.PROXY_STOPPED
     assert route_fault(WAY, rules, never, net) == "", "what is translated passes by it"

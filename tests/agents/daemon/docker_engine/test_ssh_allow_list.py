@@ -9,7 +9,7 @@ PLACES = ("DOCKER-USER", "INPUT", "OUTPUT")
 
 
 class Table:
-    """As much of iptables as gates use."""
+    """As much of iptables as the allow list uses."""
 
     def __init__(self) -> None:
         self.chains: dict[str, list[str]] = {place: [] for place in PLACES}
@@ -60,35 +60,37 @@ NONE: dict[str, list[str]] = {place: [] for place in PLACES}
 
 def test_a_gate_is_set_moved_put_back_and_taken_away() -> None:
     table = Table()
-    gates, chain = SshAllowList(table.call, table.load), chain_name(BRIDGE)
-    assert gates.allow(BRIDGE, [], PORT) and gates.allow(BRIDGE, [], PORT) and table.calls == 1, "looked for once"
-    assert gates.allow(BRIDGE, ["203.0.113.0/24"], PORT)
+    ssh_allow_list, chain = SshAllowList(table.call, table.load), chain_name(BRIDGE)
+    assert ssh_allow_list.allow(BRIDGE, [], PORT) and ssh_allow_list.allow(BRIDGE, [], PORT) and table.calls == 1, (
+        "looked for once"
+    )
+    assert ssh_allow_list.allow(BRIDGE, ["203.0.113.0/24"], PORT)
     assert table.chains == {**jumps(), chain: chain_rules(BRIDGE, ["203.0.113.0/24"])}
     calls = table.calls
-    assert gates.allow(BRIDGE, ["203.0.113.0/24"], PORT) and table.calls == calls
-    assert gates.allow(BRIDGE, ["198.51.100.7/32"], PORT)
+    assert ssh_allow_list.allow(BRIDGE, ["203.0.113.0/24"], PORT) and table.calls == calls
+    assert ssh_allow_list.allow(BRIDGE, ["198.51.100.7/32"], PORT)
     assert table.chains[chain] == chain_rules(BRIDGE, ["198.51.100.7/32"])
     table.chains = {place: [] for place in PLACES}  # the engine began anew
-    assert gates.assert_all() and {place: table.chains[place] for place in PLACES} == jumps()
-    assert gates.allow(BRIDGE, [], PORT)
+    assert ssh_allow_list.assert_all() and {place: table.chains[place] for place in PLACES} == jumps()
+    assert ssh_allow_list.allow(BRIDGE, [], PORT)
     assert table.chains == NONE
-    gates.drop(BRIDGE)
+    ssh_allow_list.remove(BRIDGE)
 
 
 def test_what_iptables_refuses_is_said_and_tried_again() -> None:
     table = Table()
-    gates = SshAllowList(table.call, table.load)
+    ssh_allow_list = SshAllowList(table.call, table.load)
     table.works = False
-    assert not gates.allow(BRIDGE, ["203.0.113.0/24"], PORT)
+    assert not ssh_allow_list.allow(BRIDGE, ["203.0.113.0/24"], PORT)
     table.works = True
-    assert gates.assert_all() and {place: table.chains[place] for place in PLACES} == jumps()
+    assert ssh_allow_list.assert_all() and {place: table.chains[place] for place in PLACES} == jumps()
 
 
 def test_a_gate_that_an_agent_before_this_one_has_set_is_opened() -> None:
     """The last address was taken off the list while the agent was away, or it was killed before it could heed that."""
     table = Table()
     SshAllowList(table.call, table.load).allow(BRIDGE, ["203.0.113.0/24"], PORT)
-    gates = SshAllowList(table.call, table.load)
-    assert gates.allow(BRIDGE, [], 0)
+    ssh_allow_list = SshAllowList(table.call, table.load)
+    assert ssh_allow_list.allow(BRIDGE, [], 0)
     assert table.chains == NONE
-    assert gates.assert_all() and table.chains == NONE
+    assert ssh_allow_list.assert_all() and table.chains == NONE

@@ -46,42 +46,42 @@ class Slow(SimulatedExec):
 
 
 WAYS: dict[str, Callable[[Slow], Coroutine[Any, Any, object]]] = {
-    "port": lambda doorway: open_in_thread(doorway.connect, "instance", 80),
-    "program": lambda doorway: Program.start(doorway, "instance", ["sleep"], {}),
-    "terminal": lambda doorway: Terminals(doorway).open("instance", "session", "80x24"),
-    "screen": lambda doorway: TerminalProgram.show(doorway, "instance", ["sh"], {}),
+    "port": lambda exec_interface: open_in_thread(exec_interface.connect, "instance", 80),
+    "program": lambda exec_interface: Program.start(exec_interface, "instance", ["sleep"], {}),
+    "terminal": lambda exec_interface: Terminals(exec_interface).open("instance", "session", "80x24"),
+    "screen": lambda exec_interface: TerminalProgram.show(exec_interface, "instance", ["sh"], {}),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_being_opened_when_the_loop_ends_is_closed(way: str) -> None:
-    doorway = Slow()
+    exec_interface = Slow()
     kept = []
 
     async def story() -> None:
-        kept.append(asyncio.create_task(WAYS[way](doorway)))
-        assert await asyncio.to_thread(doorway.asked.wait, 10)
-        asyncio.get_running_loop().call_soon(threading.Timer(0.1, doorway.go.set).start)
+        kept.append(asyncio.create_task(WAYS[way](exec_interface)))
+        assert await asyncio.to_thread(exec_interface.asked.wait, 10)
+        asyncio.get_running_loop().call_soon(threading.Timer(0.1, exec_interface.go.set).start)
 
-    with doorway.far:
+    with exec_interface.far:
         asyncio.run(story())
-        assert doorway.connection.fileno() == -1
+        assert exec_interface.connection.fileno() == -1
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_open_when_nobody_waits_any_more_is_closed(way: str) -> None:
-    doorway = Slow()
+    exec_interface = Slow()
 
     async def story() -> None:
-        opening = asyncio.create_task(WAYS[way](doorway))
-        assert await asyncio.to_thread(doorway.asked.wait, 10)
+        opening = asyncio.create_task(WAYS[way](exec_interface))
+        assert await asyncio.to_thread(exec_interface.asked.wait, 10)
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)
-        assert doorway.connection.fileno() != -1
-        doorway.go.set()
-        doorway.far.settimeout(10)
-        assert await asyncio.to_thread(doorway.far.recv, 1) == b"", "hung up"
+        assert exec_interface.connection.fileno() != -1
+        exec_interface.go.set()
+        exec_interface.far.settimeout(10)
+        assert await asyncio.to_thread(exec_interface.far.recv, 1) == b"", "hung up"
 
-    with doorway.far:
+    with exec_interface.far:
         asyncio.run(story())
-        assert doorway.connection.fileno() == -1
+        assert exec_interface.connection.fileno() == -1

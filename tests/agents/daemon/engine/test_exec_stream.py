@@ -22,16 +22,16 @@ class Deaf(SimulatedExec):
 
 
 def test_letting_go_of_a_program_that_takes_nothing_leaves_no_connection() -> None:
-    doorway = Deaf()
+    exec_interface = Deaf()
 
     async def story() -> None:
-        program = await Program.start(doorway, "instance", ["sleep"], {})
-        giving = asyncio.create_task(program.give(bytes(2**23)))
+        program = await Program.start(exec_interface, "instance", ["sleep"], {})
+        giving = asyncio.create_task(program.write(bytes(2**23)))
         await asyncio.sleep(0.05)
         assert not giving.done()
         giving.cancel()
         program.close()
 
-    with doorway.far:
+    with exec_interface.far:
         asyncio.run(story())
-        assert doorway.connection.fileno() == -1, "closed, although its input was still to be written"
+        assert exec_interface.connection.fileno() == -1, "closed, although its input was still to be written"

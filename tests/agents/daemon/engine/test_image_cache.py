@@ -29,7 +29,7 @@ class Engine(SimulatedRuntime):
     def has_image(self, reference: str) -> bool:
         return reference in self.images
 
-    def image_room(self) -> int:
+    def free_image_bytes(self) -> int:
         return DISK - sum(self.images.values())
 
     def image_disk_bytes(self) -> int:
@@ -112,7 +112,7 @@ def test_only_pinned_images_are_pulled_ahead_and_only_while_there_is_room(tmp_pa
         PrefetchImage("registry.test/bad" + PIN),
         PrefetchImage("registry.test/good" + PIN, GIB),
     ]
-    prefetch.follow(DesiredState(1, 1, "", "", images=wanted))
+    prefetch.apply(DesiredState(1, 1, "", "", images=wanted))
     while prefetch.pull_next():
         pass
     assert prefetch.pull_next()  # the one that failed is not asked for again at once
@@ -125,7 +125,7 @@ def test_nothing_is_pulled_ahead_of_an_image_that_an_instance_needs(tmp_path: Pa
     engine = Engine(tmp_path)
     images = ImagePuller(engine, parallel=1, local=False)
     prefetch = ImagePrefetcher(engine, images)
-    prefetch.follow(DesiredState(1, 1, "", "", images=[PrefetchImage("registry.test/good" + PIN)]))
+    prefetch.apply(DesiredState(1, 1, "", "", images=[PrefetchImage("registry.test/good" + PIN)]))
     images.busy.set()
     assert not prefetch.pull_next()
     images.busy.clear()
@@ -135,5 +135,5 @@ def test_nothing_is_pulled_ahead_of_an_image_that_an_instance_needs(tmp_path: Pa
 def test_an_owner_who_wants_none_gets_none(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
     prefetch = ImagePrefetcher(engine, ImagePuller(engine, parallel=1, local=False), enabled=False)
-    prefetch.follow(DesiredState(1, 1, "", "", images=[PrefetchImage("registry.test/good" + PIN)]))
+    prefetch.apply(DesiredState(1, 1, "", "", images=[PrefetchImage("registry.test/good" + PIN)]))
     assert not prefetch.pull_next()

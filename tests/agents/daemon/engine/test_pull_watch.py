@@ -17,7 +17,7 @@ from agents.daemon.engine.interface import (
 )
 from agents.daemon.engine.pull_watch import Layers, Line, supervise_pull
 from agents.protocol.messages import LayerProgress
-from agents.protocol.sentences import Said, say
+from agents.protocol.progress_messages import Said, say
 
 MIB = 1024**2
 
@@ -40,12 +40,12 @@ def test_progress_is_told_by_layer_and_in_words() -> None:
         _line("c", "Pulling fs layer"),
         _line("d", "Already exists"),
     ]
-    assert all(layers.note(line) for line in (*steps[:4], steps[5]))
-    assert not layers.note(steps[4])
-    layers.note({"status": "Pulling from x"})
-    assert layers.said == say("loading_image", done=30, total=60, ready=1, layers=4)
-    assert layers.said.in_english == "Loading the image: 30 of 60 MiB, 1 of 4 layers ready."
-    assert layers.told == (
+    assert all(layers.apply(line) for line in (*steps[:4], steps[5]))
+    assert not layers.apply(steps[4])
+    layers.apply({"status": "Pulling from x"})
+    assert layers.message == say("loading_image", done=30, total=60, ready=1, layers=4)
+    assert layers.message.in_english == "Loading the image: 30 of 60 MiB, 1 of 4 layers ready."
+    assert layers.layers == (
         LayerProgress("a", 10 * MIB, 40 * MIB, "downloading"),
         LayerProgress("b", 20 * MIB, 20 * MIB, "unpacking", 3 * MIB),
         LayerProgress("d", 0, 0, "ready"),
@@ -55,19 +55,19 @@ def test_progress_is_told_by_layer_and_in_words() -> None:
 
 def test_a_push_gets_on_too() -> None:
     layers = Layers()
-    assert not layers.note(_line("a", "Preparing"))
-    assert layers.note(_line("a", "Pushing", 10, 40))
-    assert layers.note(_line("a", "Pushing", 20, 40))
-    assert layers.note(_line("a", "Pushed"))
-    assert layers.told == (LayerProgress("a", 40, 40, "ready"),)
+    assert not layers.apply(_line("a", "Preparing"))
+    assert layers.apply(_line("a", "Pushing", 10, 40))
+    assert layers.apply(_line("a", "Pushing", 20, 40))
+    assert layers.apply(_line("a", "Pushed"))
+    assert layers.layers == (LayerProgress("a", 40, 40, "ready"),)
 
 
 def test_trying_again_and_again_is_no_progress() -> None:
     layers = Layers()
-    assert layers.note(_line("a", "Downloading", 10, 40))
-    assert not layers.note({"id": "a", "status": "Retrying in 5 seconds"})
-    assert not layers.note(_line("a", "Downloading", 4, 40))
-    assert layers.note(_line("a", "Downloading", 11, 40))
+    assert layers.apply(_line("a", "Downloading", 10, 40))
+    assert not layers.apply({"id": "a", "status": "Retrying in 5 seconds"})
+    assert not layers.apply(_line("a", "Downloading", 4, 40))
+    assert layers.apply(_line("a", "Downloading", 11, 40))
 
 
 def test_the_end_is_the_end() -> None:

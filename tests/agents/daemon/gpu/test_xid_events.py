@@ -28,7 +28,7 @@ def rang():
     rung.append(1)
     if len(rung) == 3: stopped.set()
 watch_nvml(events, rang, stopped)
-told = [[e.uuid, e.xid, e.count] for e in events.tell()]
+told = [[e.uuid, e.xid, e.count] for e in events.unreported()]
 print(json.dumps([*told, events.why_unfit("GPU-00000001-aaaa-bbbb-cccc-dddddddddddd")]))
 """
 
@@ -67,22 +67,22 @@ def test_without_a_driver_nobody_listens(library: Path) -> None:
 
 def test_events_are_told_until_they_have_arrived() -> None:
     events = GpuEvents()
-    events.note("GPU-1", 31)
-    events.note("GPU-1", 31)
-    assert events.tell() == [GpuEvent("GPU-1", 31, 2)]
-    events.note("GPU-1", 31)  # while the report is on its way
+    events.record("GPU-1", 31)
+    events.record("GPU-1", 31)
+    assert events.unreported() == [GpuEvent("GPU-1", 31, 2)]
+    events.record("GPU-1", 31)  # while the report is on its way
     events.keep()
-    assert events.tell() == [GpuEvent("GPU-1", 31, 1)]
-    assert events.tell() == [GpuEvent("GPU-1", 31, 1)], "that report was lost"
+    assert events.unreported() == [GpuEvent("GPU-1", 31, 1)]
+    assert events.unreported() == [GpuEvent("GPU-1", 31, 1)], "that report was lost"
     events.keep()
-    assert events.tell() == []
+    assert events.unreported() == []
     assert events.why_unfit("GPU-1") == "", "a program's error makes no GPU unfit"
 
 
 def test_fault_049_a_gpu_off_the_bus_fails_who_runs_on_it_and_is_not_rented_again() -> None:
     """Fault 49. Another instance on the same host goes on."""
     telemetry = Telemetry(Meter(), SimulatedDisks(), SimulatedProbe("", "s"))
-    telemetry.gpu_events.note("GPU-1", 79)
+    telemetry.gpu_events.record("GPU-1", 79)
     rows = [ObservedInstance(ID, 1, "running", ["GPU-1"]), ObservedInstance("b" * 32, 1, "running", ["GPU-2"])]
     lost, sound = telemetry.gpu_events.judged(rows)
     assert (lost.phase, lost.failure_code) == ("failed", "gpu_lost")
@@ -120,7 +120,7 @@ def test_seconds_are_told_until_they_have_arrived_and_no_longer_than_a_minute() 
             meter.now += 1
             seconds.look()
 
-    seconds.follow([box])
+    seconds.set_running([box])
     pass_seconds(1)
     assert seconds.trace(ID) is None, "a rate needs two looks"
     pass_seconds(5)
@@ -136,5 +136,5 @@ def test_seconds_are_told_until_they_have_arrived_and_no_longer_than_a_minute() 
     seconds.keep()
     whole = seconds.trace(ID)
     assert whole is not None and len(whole.ram) == KEPT and whole.ram[-1] == 100 + int(meter.now)
-    seconds.follow([])
+    seconds.set_running([])
     assert seconds.trace(ID) is None

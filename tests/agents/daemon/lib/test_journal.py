@@ -152,6 +152,19 @@ def test_a_flipped_byte_is_seen_and_costs_its_own_record_alone(at: int, value: i
         assert not Path(folder, DAMAGED).exists() or changed
 
 
+def test_a_record_whose_digit_was_changed_is_none(tmp_path: Path) -> None:
+    """It is sound JSON with known fields: only its checksum tells."""
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    journal.amend("a", fence=7)
+    journal.close()
+    content = path.read_bytes()
+    assert content.count(b'"fence":7') == 1
+    path.write_bytes(content.replace(b'"fence":7', b'"fence":8'))
+    assert Journal(path).entry("a") == Entry()
+    assert (tmp_path / DAMAGED).exists()
+
+
 @pytest.mark.parametrize(
     "line",
     [b"[1]", b"null", b'{"fence":3}', b'{"id":3}', b'{"id":"a","fence":"3"}', b'{"id":"a","run":"never"}', b"\xff", b"{"],
@@ -172,6 +185,22 @@ def test_it_is_on_the_disk_before_the_call_returns(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "journal")], check=False)
     assert done.returncode == 137
     assert Journal(tmp_path / "journal").entry("a").fence == 9
+
+
+def test_each_record_is_synced_once_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a power cut would leave: a process that ends leaves its writes to the kernel."""
+    path, sync = tmp_path / "journal", os.fdatasync
+    synced: list[int] = []
+
+    def record(file: int) -> None:
+        sync(file)
+        synced.append(path.read_bytes().count(b'"fence":'))
+
+    monkeypatch.setattr(os, "fdatasync", record)
+    journal = Journal(path)
+    for fence in (1, 2, 3):
+        journal.amend("a", fence=fence)
+    assert synced == [1, 2, 3]
 
 
 def test_the_gone_are_remembered_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from agents.daemon.operations.object_sync import rclone_arguments, rclone_enviro
 from agents.daemon.operations.rclone_container import SyncContainerOrder, SyncContainerState, container_body
 from agents.daemon.operations.rclone_log import SyncStats, failure_of, read_log
 from agents.protocol.messages import OperationOrder
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 ARGS = {
     "direction": "up",

@@ -32,7 +32,7 @@ def test_the_digest_is_known_after_a_restart_and_not_after_dropping(tmp_path: Pa
     again = AccessFolders(tmp_path / "access")
     assert again.digest(desired.id) == access_digest(desired)
     assert access_digest(wanted(ssh_keys=["other"])) != access_digest(desired)
-    again.drop(desired.id)
+    again.delete(desired.id)
     assert again.digest(desired.id) == ""
     assert again.leftovers(desired.id) == []
 

@@ -25,7 +25,7 @@ from agents.daemon.reconciler.jobs import Job, JobPhase
 from agents.daemon.reconciler.plan import Action, Kind
 from agents.protocol.codes import FAILURES
 from agents.protocol.messages import DesiredInstance
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import say
 
 ID = "a" * 32
 WANTED = DesiredInstance(ID, 1, 1, "running", "i", gpu_uuids=["GPU-1"], data_disk_gb=1, ports=[(22, 40000)])
@@ -106,12 +106,12 @@ class Bench:
         job = Job(Action(kind, desired, tuple(own)), lambda urgent: self.heard.append(job.busy))
         return job
 
-    def carry_out(self, kind: Kind, desired: DesiredInstance = WANTED) -> None:
-        self.steps().carry_out(self.job(kind, desired))
+    def run(self, kind: Kind, desired: DesiredInstance = WANTED) -> None:
+        self.steps().run(self.job(kind, desired))
 
     def failure(self, kind: Kind = "create", desired: DesiredInstance = WANTED) -> Failed:
         with pytest.raises(Failed) as caught:
-            self.carry_out(kind, desired)
+            self.run(kind, desired)
         assert caught.value.code in FAILURES
         assert not any(item.status == "running" for item in self.engine.containers(desired.id)), "nothing runs on unpaid"
         return caught.value
@@ -127,7 +127,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_the_phases_of_a_creation(bench: Bench) -> None:
     bench.engine.images = False
-    bench.carry_out("create")
+    bench.run("create")
     assert [item[0] for item in bench.heard if item] == ["pulling", "pulling", "creating", "testing"]
     assert bench.journal.entry(ID).accepted == 1
 
@@ -153,7 +153,7 @@ def test_a_pull_that_is_cancelled_leaves_nothing(bench: Bench) -> None:
     bench.engine.images = False
     bench.engine.pull = lambda cancelled: cancelled.set()
     with pytest.raises(Superseded):
-        bench.carry_out("create")
+        bench.run("create")
     assert bench.containers() == []
 
 
@@ -172,7 +172,7 @@ def test_an_engine_that_refuses_the_container(bench: Bench, error: EngineRefused
 
 def test_an_engine_that_wants_the_network_first(bench: Bench) -> None:
     bench.engine.refuse_create = EngineRefused("network not found", missing=True)
-    bench.carry_out("create")
+    bench.run("create")
     assert len(bench.containers()) == 1
 
 
@@ -223,7 +223,7 @@ def test_silence_in_a_root_of_the_renters_own_is_no_failure(bench: Bench, monkey
     """A failed start is free: one that a renter can bring about at will would be use of the GPUs for nothing."""
     monkeypatch.setattr("agents.daemon.reconciler.acceptance_test.OWN_ROOT_PATIENCE_S", 0.05)
     bench.engine.ssh, bench.limits = False, replace(bench.limits, ssh_deadline_s=3600)
-    bench.carry_out("create", replace(WANTED, untouched=False))
+    bench.run("create", replace(WANTED, untouched=False))
     assert [item.status for item in bench.containers()] == ["running"]
     assert bench.journal.entry(ID).accepted == 1
 
@@ -250,7 +250,7 @@ def test_exactly_the_leased_gpus_are_visible(bench: Bench, seen: frozenset[str],
 
 
 def test_the_fourth_wall(bench: Bench) -> None:
-    bench.carry_out("create")
+    bench.run("create")
     rival = replace(WANTED, id="b" * 32)
     assert bench.failure("create", rival).code == "gpu_conflict"
     assert bench.containers()[0].status == "running"
@@ -281,7 +281,7 @@ def test_the_fourth_wall_between_two_starts_at_once(
 
     def run(desired: DesiredInstance) -> None:
         try:
-            steps.carry_out(bench.job("create", desired))
+            steps.run(bench.job("create", desired))
             outcome.append("started")
         except Failed as failure:
             outcome.append(failure.code)
@@ -296,13 +296,13 @@ def test_the_fourth_wall_between_two_starts_at_once(
 
 def test_a_data_disk_is_made_once_and_a_lost_one_is_told(bench: Bench) -> None:
     """By the agent's own journal: an older control plane does not say that there was a disk."""
-    bench.carry_out("create")
+    bench.run("create")
     bench.engine.stop(bench.containers()[0].id, 0)
     bench.disks.missing = True
     failure = bench.failure("advance", replace(WANTED, generation=2))
     assert (failure.code, bench.disks.made) == ("data_disk_missing", [ID])
     bench.disks.missing = False
-    bench.carry_out("advance", replace(WANTED, generation=3))
+    bench.run("advance", replace(WANTED, generation=3))
     assert bench.disks.made == [ID]
 
 
@@ -311,6 +311,18 @@ def test_a_data_disk_that_the_control_plane_knows_of_is_not_made(bench: Bench) -
     bench.disks.missing = True
     assert bench.failure(desired=replace(WANTED, data_disk_made=True)).code == "data_disk_missing"
     assert bench.disks.made == []
+
+
+@pytest.mark.parametrize("port", [22, 39999, 41000])
+def test_a_port_beyond_the_hosts_range_is_not_bound(bench: Bench, port: int) -> None:
+    failure = bench.failure(desired=replace(WANTED, ports=[(22, port)]))
+    assert (failure.code, str(port) in failure.detail) == ("create_failed", True)
+    assert bench.containers() == []
+
+
+def test_the_first_and_the_last_port_of_the_hosts_range_are_its_own(bench: Bench) -> None:
+    bench.run("create", replace(WANTED, ports=[(22, 40000), (8888, 40999)]))
+    assert bench.journal.entry(ID).accepted == 1
 
 
 def test_a_lost_root_is_never_replaced_by_a_fresh_one(bench: Bench) -> None:
@@ -328,20 +340,20 @@ def test_a_root_that_the_control_plane_knows_of_is_not_made_anew(bench: Bench, k
 
 
 def test_a_saved_root_is_used_when_the_container_is_gone(bench: Bench) -> None:
-    bench.carry_out("create")
+    bench.run("create")
     bench.engine.save_root(bench.containers()[0].id, ID, 1)
     bench.engine.remove(bench.containers()[0].id)
-    bench.carry_out("create", replace(WANTED, generation=2))
+    bench.run("create", replace(WANTED, generation=2))
     assert [item.generation for item in bench.containers()] == [2]
 
 
 def test_removal_is_not_done_until_nothing_is_left(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.carry_out("create")
+    bench.run("create")
     monkeypatch.setattr(bench.disks, "leftovers", lambda instance: ["data disk x"])
     with pytest.raises(EngineRefused, match="still there: data disk x"):
-        bench.carry_out("remove", replace(WANTED, run="gone"))
+        bench.run("remove", replace(WANTED, run="gone"))
     monkeypatch.undo()
-    bench.carry_out("remove", replace(WANTED, run="gone"))
+    bench.run("remove", replace(WANTED, run="gone"))
     assert bench.steps().leftovers(ID) == []
 
 
@@ -360,7 +372,7 @@ def test_two_pulls_at_once_and_a_third_waits(bench: Bench) -> None:
     bench.engine.images, bench.engine.pull = False, pull
     steps = bench.steps()
     orders = [replace(WANTED, id=key * 32, gpu_uuids=[], ports=[]) for key in "abc"]
-    threads = [threading.Thread(target=steps.carry_out, args=(bench.job("create", order),)) for order in orders]
+    threads = [threading.Thread(target=steps.run, args=(bench.job("create", order),)) for order in orders]
     for thread in threads:
         thread.start()
     threading.Timer(0.2, gate.set).start()
@@ -376,7 +388,7 @@ def test_the_error_number_of_a_full_disk_is_what_is_looked_for() -> None:
 
 
 def test_steps_are_made_for_every_kind_of_action(bench: Bench) -> None:
-    bench.carry_out("create")
+    bench.run("create")
     for kind, change in (
         ("test", {}),
         ("refresh", {"ssh_keys": ["k"]}),
@@ -390,27 +402,27 @@ def test_steps_are_made_for_every_kind_of_action(bench: Bench) -> None:
         if kind == "discard":
             job = bench.job("discard", desired)
             job = Job(replace(job.action, containers=job.action.containers[1:]), lambda urgent: None)
-            bench.steps().carry_out(job)
+            bench.steps().run(job)
             assert [item.generation for item in bench.containers()] == [3]
         else:
-            bench.carry_out(kind, desired)  # type: ignore[arg-type]  # of the table above
+            bench.run(kind, desired)  # type: ignore[arg-type]  # of the table above
     assert bench.containers() == []
 
 
 def test_a_re_image_that_is_taken_back_leaves_what_the_former_root_stands_on(bench: Bench) -> None:
     """Its container goes; the saved root of the one that runs again is the only way back should the engine lose that."""
-    bench.carry_out("create")
+    bench.run("create")
     second = replace(WANTED, generation=2, gpu_uuids=["GPU-2"])
-    bench.carry_out("replace", second)
+    bench.run("replace", second)
     saved = bench.engine.saved_root(ID)
     assert saved is not None
     outdated = bench.job("discard", second)
-    bench.steps().carry_out(Job(replace(outdated.action, containers=outdated.action.containers[1:]), lambda urgent: None))
-    bench.carry_out("reimage", replace(second, generation=3, root=1))
+    bench.steps().run(Job(replace(outdated.action, containers=outdated.action.containers[1:]), lambda urgent: None))
+    bench.run("reimage", replace(second, generation=3, root=1))
     back = replace(second, generation=4)
     own = {item.root: item for item in bench.containers()}
-    bench.steps().carry_out(Job(Action("advance", back, (own[0], own[1])), lambda urgent: None))
-    bench.steps().carry_out(Job(Action("discard", back, (own[1],)), lambda urgent: None))
+    bench.steps().run(Job(Action("advance", back, (own[0], own[1])), lambda urgent: None))
+    bench.steps().run(Job(Action("discard", back, (own[1],)), lambda urgent: None))
     assert [(item.generation, item.root) for item in bench.containers()] == [(4, 0)]
     assert bench.engine.saved_root(ID) == saved
 
@@ -439,11 +451,11 @@ def test_fault_055_a_gpu_is_empty_before_the_next_container_starts(bench: Bench,
         wipes=wipes,
     )
     again, other = replace(WANTED, generation=2), replace(WANTED, id="b" * 32)
-    steps.carry_out(bench.job("create"))
+    steps.run(bench.job("create"))
     bench.engine.stop(bench.containers()[0].id, 0)
-    steps.carry_out(bench.job("start", again))
+    steps.run(bench.job("start", again))
     bench.engine.remove(bench.containers()[0].id)
-    steps.carry_out(bench.job("create", other))
+    steps.run(bench.job("create", other))
     assert told == [*(["asked"] * 3), "wiped GPU-1", "started", "started", "asked", "wiped GPU-1", "started"]
 
 

@@ -80,7 +80,7 @@ class AgentMachine(RuleBasedStateMachine):
             limits=Limits(port_first=40000, port_last=40999),
             checkpoint=self.checkpoint,
         )
-        self.crew = WorkerPool(steps=steps, journal=self.journal, inline=True, changed=lambda urgent: None)
+        self.workers = WorkerPool(steps=steps, journal=self.journal, inline=True, changed=lambda urgent: None)
 
     def checkpoint(self, name: str) -> None:
         if self.countdown is not None:
@@ -181,10 +181,10 @@ class AgentMachine(RuleBasedStateMachine):
         observed = Observed(
             containers=self.runtime.containers(),
             entries=self.journal.entries(),
-            absent=self.crew.absent,
+            absent=self.workers.absent,
             access={key: self.access.digest(key) for key in self.wanted},
         )
-        self.crew.begin(plan(verdict.accepted, observed), math.inf)
+        self.workers.start(plan(verdict.accepted, observed), math.inf)
         self.ever_ran.update((key, entry.root) for key, entry in self.journal.entries().items() if entry.accepted)
 
     @invariant()
@@ -208,7 +208,7 @@ class AgentMachine(RuleBasedStateMachine):
         for instance, desired in self.wanted.items():
             own = self.runtime.containers(instance)
             if desired.run == "gone":
-                assert own == [] and instance in self.crew.absent
+                assert own == [] and instance in self.workers.absent
                 continue
             ExitCauses(self.runtime, self.journal).settle(own)
             row = row_of(instance, self.journal.entry(instance), own)

@@ -8,7 +8,7 @@ from agents.daemon.engine.interface import Container
 from agents.daemon.lib.journal import Entry
 from agents.daemon.reconciler.jobs import JobPhase
 from agents.daemon.reconciler.report_phases import CAUSE_PENDING, RESTARTED, UNREACHABLE, VANISHED, row_of
-from agents.protocol.sentences import say
+from agents.protocol.progress_messages import Said, say
 
 ID = "a" * 32
 RUNNING = Container("c", ID, 2, "running", "s", ("GPU-1",), "t1", run_seconds=3.0)
@@ -45,7 +45,12 @@ TOLD = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
         ([replace(ENDED, before_boot=True)], PASSED, "exited", 2, "host_restarted"),
         ([replace(ENDED, before_boot=True, out_of_memory=True)], PASSED, "exited", 2, "host_restarted"),
         ([replace(ENDED, before_boot=True)], Entry(generation=2, starting=2, started_from="t1"), "creating", 2, ""),
-        ([replace(RUNNING, status="paused")], PASSED, "unknown", 2, ""),
+        ([replace(RUNNING, status="paused", paused=True)], PASSED, "unknown", 2, "paused"),
+        ([replace(RUNNING, paused=True)], PASSED, "unknown", 2, "paused"),  # it was, and is to be told once
+        ([replace(RUNNING, paused=True)], replace(PASSED, run="stopped"), "stopping", 2, ""),
+        ([replace(RUNNING, status="paused", saving=True)], PASSED, "unknown", 2, ""),  # by the agent's own order
+        ([replace(RUNNING, reduced="CPU")], PASSED, "unknown", 2, "throttled"),
+        ([replace(RUNNING, started_at="t2", paused=True)], PASSED, "exited", 2, "killed"),
         ([ENDED], replace(PASSED, run="stopped"), "stopped", 2, ""),
         ([], replace(PASSED, run="stopped"), "stopped", 2, ""),
         ([RUNNING], replace(PASSED, run="stopped"), "stopping", 2, ""),
@@ -60,6 +65,22 @@ TOLD = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
 def test_phases(own: list[Container], entry: Entry, phase: str, generation: int, code: str) -> None:
     row = row_of(ID, entry, own)
     assert (row.phase, row.generation, row.failure_code) == (phase, generation, code)
+
+
+@pytest.mark.parametrize(
+    ("code", "about", "said"),
+    [
+        ("port_taken", "40022", say("port_taken", port=40_022)),
+        ("volume_missing", ID, say("volume_missing", volume=ID, why="It is gone.")),
+        ("volume_missing", "", None),
+        ("ssh_silent", "", None),
+    ],
+)
+def test_what_a_failure_is_about_is_said_as_data(code: str, about: str, said: Said | None) -> None:
+    entry = Entry(generation=2, failed=2, failure_code=code, failure_detail="It is gone.", failure_about=about)
+    row = row_of(ID, entry, [])
+    assert (row.failure_code, row.detail, row.said) == (code, "It is gone.", said)
+    assert row_of(ID, replace(entry, failed=1), []).said is None, "of an earlier generation"
 
 
 def test_what_is_being_done_comes_first() -> None:

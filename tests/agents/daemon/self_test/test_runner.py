@@ -33,17 +33,17 @@ def test_one_that_is_asked_for_is_made_and_told_until_it_is_not() -> None:
     changes: list[int] = []
     tester = SelfTester(two_checks, inline=True, changed=lambda: changes.append(1))
     assert tester.result() is None
-    tester.ask("", nobody)
+    tester.apply("", nobody)
     assert tester.result() is None
-    tester.ask(A, nobody)
+    tester.apply(A, nobody)
     found = tester.result()
     assert found is not None
     assert (found.id, [check.id for check in found.checks], len(changes)) == (A, ["engine_version", "kernel"], 1)
-    tester.ask(A, nobody)
+    tester.apply(A, nobody)
     assert tester.result() == found, "asked again, since the answer may have been lost: it is the same one"
-    tester.ask("", nobody)
+    tester.apply("", nobody)
     assert tester.result() is None
-    tester.ask(B, nobody)
+    tester.apply(B, nobody)
     again = tester.result()
     assert again is not None
     assert again.id == B
@@ -55,7 +55,7 @@ def test_a_check_that_breaks_ends_the_self_test_not_the_agent() -> None:
         raise RuntimeError("no such thing")
 
     tester = SelfTester(breaks, inline=True)
-    tester.ask(A, nobody)
+    tester.apply(A, nobody)
     found = tester.result()
     assert found is not None
     assert [(check.id, check.passed, check.reason) for check in found.checks] == [
@@ -74,7 +74,7 @@ def test_the_deadline_ends_it_between_two_checks() -> None:
             yield Check(f"check_{number}", True)
 
     tester = SelfTester(slow, inline=True, clock=clock)
-    tester.ask(A, nobody)
+    tester.apply(A, nobody)
     found = tester.result()
     assert found is not None
     assert len(found.checks) == 5
@@ -91,7 +91,7 @@ def test_a_check_that_hangs_does_not_keep_the_others_back() -> None:
         yield Check("disk_read", True)
 
     tester = SelfTester(hangs, inline=False, clock=clock)
-    tester.ask(A, nobody)
+    tester.apply(A, nobody)
     assert reached.wait(60)
     assert tester.result() is None
     assert tester.at_work()
@@ -99,7 +99,7 @@ def test_a_check_that_hangs_does_not_keep_the_others_back() -> None:
     found = tester.result()
     assert found is not None
     assert [check.id for check in found.checks] == ["kernel", "finished"]
-    tester.ask(B, nobody)
+    tester.apply(B, nobody)
     assert tester.result() is None, "one at a time: the next is made when the old one has ended"
     gate.set()
 
@@ -116,9 +116,9 @@ def test_one_that_is_not_wanted_any_more_ends_after_its_check() -> None:
         yield Check("disk_read", True)
 
     tester = SelfTester(checks, inline=False)
-    tester.ask(A, nobody)
+    tester.apply(A, nobody)
     assert begun.wait(5)
-    tester.ask("", nobody)
+    tester.apply("", nobody)
     gate.set()
     for thread in threading.enumerate():
         if thread.name == "self-test":
@@ -138,6 +138,6 @@ def test_the_checks_see_which_gpus_are_held(inline: bool) -> None:
 
     done = threading.Event()
     tester = SelfTester(checks, inline=inline, changed=done.set)
-    tester.ask(A, lambda: frozenset({"GPU-1"}))
+    tester.apply(A, lambda: frozenset({"GPU-1"}))
     assert done.wait(60)
     assert seen == [{"GPU-1"}]

@@ -123,8 +123,8 @@ def test_only_running_instances_without_a_server_have_a_door(key: asyncssh.SSHKe
     assert ssh_access_of([own, other, ended, closed]) == {
         own.id: SshAccess(own.ports[0][1], tuple(own.ssh_keys), "", ("10.0.0.0/8",)),
     }
-    assert published_ports(own) == [(8888, 1)], "no container has the agent's port"
-    assert published_ports(other) == other.ports
+    assert published_ports(own) == [("8888/tcp", 1)], "no container has the agent's port"
+    assert published_ports(other) == [(f"{inside}/tcp", outside) for inside, outside in other.ports]
     assert spec_of(own) != spec_of(wanted(key, has_ssh=True, ports=own.ports))
 
 
@@ -136,8 +136,8 @@ def test_a_host_key_is_made_once_for_root_alone_and_goes_with_its_instance(tmp_p
     assert stat.S_IMODE((tmp_path / "keys" / "a").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o700
     assert keys.leftovers("a") == ["host key"]
-    keys.drop("a")
-    keys.drop("a")
+    keys.delete("a")
+    keys.delete("a")
     assert keys.leftovers("a") == []
     assert keys.of("a").public_data != first.public_data
 
@@ -159,7 +159,7 @@ def test_keys_and_password_change_under_open_sessions(
     bridge: EmbeddedSshGateway, key: asyncssh.SSHKey, inside: LocalInside
 ) -> None:
     order, other = wanted(key), asyncssh.generate_private_key("ssh-ed25519")
-    bridge.follow([order])
+    bridge.apply([order])
     assert bridge.answers(order.id)
     assert enters(order, client_keys=[key])
     assert not enters(order, client_keys=[other])
@@ -174,21 +174,21 @@ def test_keys_and_password_change_under_open_sessions(
             assert (await connection.run("echo in")).stdout == "in\n"
             assert bridge.sessions(order.id) == 1
             changed = wanted(other, id=order.id, ports=order.ports, password_hash=HASHED)
-            await asyncio.to_thread(bridge.follow, [changed])
+            await asyncio.to_thread(bridge.apply, [changed])
             assert (await connection.run("echo still in")).stdout == "still in\n"
-            await asyncio.to_thread(bridge.follow, [wanted(key, id=order.id, ports=order.ports, run="stopped")])
+            await asyncio.to_thread(bridge.apply, [wanted(key, id=order.id, ports=order.ports, run="stopped")])
             await asyncio.wait_for(connection.wait_closed(), 10)
 
     asyncio.run(asyncio.wait_for(story(), 30))
     assert not bridge.answers(order.id)
     assert bridge.sessions(order.id) == 0
     changed = wanted(other, id=order.id, ports=order.ports, password_hash=HASHED)
-    bridge.follow([changed])
+    bridge.apply([changed])
     assert enters(changed, client_keys=[other])
     assert not enters(changed, client_keys=[key])
     assert enters(changed, password="correct horse")
     assert not enters(changed, password="wrong horse")
-    bridge.follow([])
+    bridge.apply([])
     assert not enters(changed, client_keys=[other])
 
 
@@ -216,19 +216,19 @@ def banner(order: DesiredInstance) -> bytes:
 def test_who_is_taken_off_the_list_is_cut_off_at_once(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key, allow_from=["127.0.0.0/8", "2001:db8::/32"])
     shut = wanted(key, id=order.id, ports=order.ports, allow_from=["203.0.113.0/24"])
-    bridge.follow([order])
+    bridge.apply([order])
     assert banner(order) == b"SSH-2.0-Berth\r\n"
 
     async def story() -> None:
         async with login(order, client_keys=[key]) as connection:
-            await asyncio.to_thread(bridge.follow, [shut])
+            await asyncio.to_thread(bridge.apply, [shut])
             await asyncio.wait_for(connection.wait_closed(), 10)
 
     asyncio.run(asyncio.wait_for(story(), 30))
     assert banner(order) == b"", "not a word to who is not on the list"
     with closing_tunnel(bridge, order) as wire:
         assert wire.recv(20).startswith(b"SSH-2.0"), "the relay has looked at who comes by a tunnel"
-    bridge.follow([order])
+    bridge.apply([order])
     assert enters(order, client_keys=[key])
 
 
@@ -243,7 +243,7 @@ def closing_tunnel(bridge: EmbeddedSshGateway, order: DesiredInstance) -> Iterat
 
 def test_strangers_cannot_keep_the_renter_out(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key)
-    bridge.follow([order])
+    bridge.apply([order])
     assert bridge.connection("unknown") is None
 
     async def story() -> None:
@@ -264,12 +264,12 @@ def test_strangers_cannot_keep_the_renter_out(bridge: EmbeddedSshGateway, key: a
 
 def test_a_connection_that_the_end_overtakes_is_closed(inside: LocalInside, tmp_path: Path, key: asyncssh.SSHKey) -> None:
     bridge, order = EmbeddedSshGateway(inside, HostKeys(tmp_path / "keys"), None), wanted(key)
-    bridge.follow([order])
+    bridge.apply([order])
     loop = bridge._ensure_loop()
     held = threading.Event()
     loop.call_soon_threadsafe(held.wait, 10)
     with ThreadPoolExecutor(1) as threads:
-        ending = threads.submit(bridge.follow, [])
+        ending = threads.submit(bridge.apply, [])
         while not loop._ready:  # type: ignore[attr-defined]  # the order to close it lies there before the connection
             time.sleep(0.01)
         near = bridge.connection(order.id)
@@ -285,22 +285,22 @@ def test_a_connection_that_the_end_overtakes_is_closed(inside: LocalInside, tmp_
 def test_a_port_that_is_taken_is_had_once_it_is_free(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key)
     with socket.create_server(("127.0.0.1", order.ports[0][1])):
-        bridge.follow([order])
+        bridge.apply([order])
         assert not bridge.answers(order.id)
-        bridge.follow([order])
+        bridge.apply([order])
     end = time.monotonic() + 30
     while not bridge.answers(order.id):
         assert time.monotonic() < end
         time.sleep(0.05)
     assert enters(order, client_keys=[key])
-    bridge.follow([])
+    bridge.apply([])
     with socket.create_server(("127.0.0.1", order.ports[0][1])):
         assert not bridge.answers(order.id), "free at once when the instance needs it no more"
 
 
 def test_what_is_not_offered_is_refused(bridge: EmbeddedSshGateway, key: asyncssh.SSHKey) -> None:
     order = wanted(key)
-    bridge.follow([order])
+    bridge.apply([order])
 
     async def story() -> None:
         async with login(order, client_keys=[key], agent_forwarding=False) as connection:
@@ -357,7 +357,7 @@ def test_files_of_any_name_and_any_place_in_them(
     bridge: EmbeddedSshGateway, key: asyncssh.SSHKey, inside: LocalInside
 ) -> None:
     order, home = wanted(key), inside.home
-    bridge.follow([order])
+    bridge.apply([order])
     chance = random.Random(5)
 
     async def story() -> None:
@@ -438,7 +438,7 @@ def test_a_client_cannot_fill_the_memory_of_the_agent(
     bridge: EmbeddedSshGateway, key: asyncssh.SSHKey, inside: LocalInside
 ) -> None:
     order, (many, long) = wanted(key), ({f"LC_{number}": "x" for number in range(500)}, {"LC_LONG": "x" * 5000})
-    bridge.follow([order])
+    bridge.apply([order])
     (inside.home / "large").write_bytes(bytes(2**20))
 
     async def story() -> None:

@@ -50,39 +50,39 @@ def telemetry(meter: Meter, clock: Clock) -> Telemetry:
 
 
 def test_the_first_sample_counts_from_the_start(telemetry: Telemetry) -> None:
-    sample = telemetry.take([RUNNING])[ID]
+    sample = telemetry.sample([RUNNING])[ID]
     assert (sample.cpu_pct, sample.ram_mb, sample.rx_bytes, sample.tx_bytes) == (10.0, 100, 1000, 500)
 
 
 def test_the_next_counts_from_the_last_one_that_arrived(telemetry: Telemetry, meter: Meter, clock: Clock) -> None:
-    telemetry.take([RUNNING])
+    telemetry.sample([RUNNING])
     telemetry.keep()
     clock.now += 10
     meter.now = Usage(6 * 10**9, 100, 3000, 500)
-    lost = telemetry.take([RUNNING])[ID]
+    lost = telemetry.sample([RUNNING])[ID]
     assert (lost.cpu_pct, lost.rx_bytes) == (50.0, 2000)
     clock.now += 10
     meter.now = Usage(11 * 10**9, 100, 3500, 500)
-    told = telemetry.take([RUNNING])[ID]
+    told = telemetry.sample([RUNNING])[ID]
     assert (told.cpu_pct, told.rx_bytes) == (50.0, 2500), "what the lost report had is in this one"
 
 
 def test_a_new_start_begins_at_zero(telemetry: Telemetry, meter: Meter, clock: Clock) -> None:
-    telemetry.take([RUNNING])
+    telemetry.sample([RUNNING])
     telemetry.keep()
     clock.now += 10
     meter.now = Usage(2 * 10**8, 50, 10, 10)
-    sample = telemetry.take([replace(RUNNING, started_at="t2", run_seconds=1.0)])[ID]
+    sample = telemetry.sample([replace(RUNNING, started_at="t2", run_seconds=1.0)])[ID]
     assert (sample.cpu_pct, sample.rx_bytes) == (20.0, 10)
 
 
 def test_not_too_often(telemetry: Telemetry, clock: Clock) -> None:
-    assert telemetry.take([RUNNING])
+    assert telemetry.sample([RUNNING])
     telemetry.keep()
     clock.now += 1
-    assert telemetry.take([RUNNING]) == {}
+    assert telemetry.sample([RUNNING]) == {}
 
 
 def test_a_container_that_ended_meanwhile_has_none(telemetry: Telemetry, meter: Meter) -> None:
     meter.now = None
-    assert telemetry.take([RUNNING]) == {}
+    assert telemetry.sample([RUNNING]) == {}

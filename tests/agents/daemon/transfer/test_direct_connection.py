@@ -53,12 +53,12 @@ def calls(port: int) -> Iterator["queue.Queue[OpenConnection]"]:
 def test_what_one_says_the_other_hears(port: int, calls: "queue.Queue[OpenConnection]") -> None:
     here = dial("127.0.0.1", port, KEY, private=True)
     there = calls.get(timeout=10)
-    here.sealed.say(b"x" * 1024 * 1024)
-    there.sealed.say(b"and back")
-    assert there.sealed.hear() == b"x" * 1024 * 1024 and here.sealed.hear() == b"and back"
+    here.sealed.send(b"x" * 1024 * 1024)
+    there.sealed.send(b"and back")
+    assert there.sealed.receive() == b"x" * 1024 * 1024 and here.sealed.receive() == b"and back"
     here.line.close()
     with pytest.raises(ConnectionLost):
-        there.sealed.hear()
+        there.sealed.receive()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
@@ -247,12 +247,12 @@ def carry(
 
     sending = order("send_root", 0)
     dials = [relay.dial(side) for side in (0, 1)] if relay else [nobody, nobody]
-    sender = InstanceTransfer(roots=here.roots, disks=here.disks, state=here.state, open_pair=dials[0])  # type: ignore[arg-type]
+    sender = InstanceTransfer(roots=here.roots, disks=here.disks, state=here.state, open_peer=dials[0])  # type: ignore[arg-type]
     target = InstanceTransfer(
         roots=there.roots,
         disks=there.disks,
         state=there.state,
-        open_pair=dials[1],  # type: ignore[arg-type]
+        open_peer=dials[1],  # type: ignore[arg-type]
         listen_at=lambda port: "127.0.0.1" if listens else "",
         checkpoint=checkpoint,
     )

@@ -48,15 +48,15 @@ class FileRoots:
     def copy(self, source: str, target: str, number: int) -> None:
         self.saved(target, number).write_bytes((self.folder / source).read_bytes())
 
-    def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Callable[[int, int], None]) -> None:
+    def export(self, source: str, target: str, transfer_id: str, path: Path, progress: Callable[[int, int], None]) -> None:
         path.write_bytes((self.folder / source).read_bytes())
         progress(1, 1)
 
     def parts(self, path: Path) -> tuple[ContentRange, ...]:
         return (ContentRange(BASE, 100, 2 * MIB),)
 
-    def hold(self, image: str, parcel: str) -> frozenset[str]:
-        self.holding.add(parcel)
+    def hold(self, image: str, transfer_id: str) -> frozenset[str]:
+        self.holding.add(transfer_id)
         return self.has.get(image, frozenset())
 
     def import_root(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
@@ -68,12 +68,12 @@ class FileRoots:
     def is_there(self, target: str, number: int) -> bool:
         return self.saved(target, number).exists()
 
-    def drop(self, target: str, number: int) -> None:
+    def delete(self, target: str, number: int) -> None:
         self.saved(target, number).unlink(missing_ok=True)
 
-    def forget(self, parcel: str) -> None:
-        self.forgotten.append(parcel)
-        self.holding.discard(parcel)
+    def forget(self, transfer_id: str) -> None:
+        self.forgotten.append(transfer_id)
+        self.holding.discard(transfer_id)
 
 
 class Place:
@@ -96,7 +96,7 @@ class Place:
 
     def operators(self, dial: Any = None, checkpoint: Callable[[str], None] = lambda name: None) -> Mapping[str, Operator]:
         return InstanceTransfer(
-            roots=self.roots, disks=self.disks, state=self.state, open_pair=dial, checkpoint=checkpoint
+            roots=self.roots, disks=self.disks, state=self.state, open_peer=dial, checkpoint=checkpoint
         ).operators()
 
     def has_all_of(self, other: "Place") -> bool:
@@ -131,7 +131,7 @@ class Exchange:
     made: tuple[Pipe, Pipe] | None = None
 
     def dial(self, side: int) -> Callable[[str, str], Pipe]:
-        def open_pair(pair: str, ticket: str) -> Pipe:
+        def open_peer(pair: str, ticket: str) -> Pipe:
             assert (pair, ticket) == ("p" * 32, f"ticket-{side}")
             try:
                 if self.barrier.wait(10) == 0:
@@ -143,7 +143,7 @@ class Exchange:
             assert self.made is not None
             return self.made[side]
 
-        return open_pair
+        return open_peer
 
 
 def operation(kind: str, *, disk_gb: int = 1, side: int = 0, **more: str) -> Operation:
@@ -353,7 +353,7 @@ def test_room_is_asked_for_the_root_as_the_engine_unpacks_it(
 def test_what_was_left_half_goes_with_the_instance(here: Place, there: Place) -> None:
     assert isinstance(both(here, there, Exchange(), die_at("chunk")), Killed)
     assert there.disks.leftovers(TARGET)
-    there.disks.drop(TARGET)
+    there.disks.delete(TARGET)
     assert there.disks.leftovers(TARGET) == [] and not list((there.state / "moves").iterdir())
 
 
@@ -370,7 +370,7 @@ def test_two_that_never_meet_give_up(there: Place, monkeypatch: pytest.MonkeyPat
 def test_a_simulated_host_has_the_root_as_soon_as_it_is_named(tmp_path: Path) -> None:
     runtime = SimulatedRuntime(tmp_path / "simulated.json")
     operators = transfer_operators(
-        runtime, SimulatedDisks(), state=tmp_path, open_pair=lambda *_: pytest.fail("a simulated host dialled")
+        runtime, SimulatedDisks(), state=tmp_path, open_peer=lambda *_: pytest.fail("a simulated host dialled")
     )
     assert operators["receive_root"](operation("receive_root")) == {"simulated": "1"}
     assert operators["send_root"](operation("send_root")) == {"simulated": "1"}

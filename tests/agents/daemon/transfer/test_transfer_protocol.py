@@ -99,11 +99,11 @@ def parcel_from(files: dict[str, Path]) -> TransferManifest:
 
 def carry(files: dict[str, Path], inbox: ReceiveDirectory, source: Pipe, target: Pipe, key: bytes = KEY) -> int | Exception:
     """One call of both sides; the first chunk that was asked for, or what the target met."""
-    parcel = parcel_from(files)
+    manifest = parcel_from(files)
 
     def send() -> None:
         with suppress(ConnectionLost):
-            send_files(EncryptedChannel(source, KEY, is_source=True), parcel, files, lambda done, total: None)
+            send_files(EncryptedChannel(source, KEY, is_source=True), manifest, files, lambda done, total: None)
         source.close()
 
     sender = threading.Thread(target=send)
@@ -162,7 +162,7 @@ def test_whatever_is_cut_goes_on_where_it_broke(cuts: list[int], tmp_path_factor
         source, target = pipes()
         last = carry(files, inbox, source, target)
     assert isinstance(last, int) and arrived(files, inbox)
-    # Two messages describe the parcel; every chunk that came before a cut is not asked for again.
+    # Two messages describe the files; every chunk that came before a cut is not asked for again.
     came = max([lives - 2 for lives, met in zip(cuts, firsts, strict=True) if not isinstance(met, int)], default=0)
     assert last >= came
 
@@ -257,9 +257,9 @@ def test_a_list_longer_than_any_instance_has_is_not_listened_to(files: dict[str,
 def test_parts_that_do_not_lie_in_the_file_are_refused(parts: object) -> None:
     source, target = pipes()
     line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
-    parcel = TransferManifest((FileManifest("root.tar", CHUNK, Digests(HOLE)),))
-    line.send_json(names=["root.tar"], sizes=[CHUNK], whole=parcel.whole, listed=32, parts=parts)
-    line.say(HOLE)
+    manifest = TransferManifest((FileManifest("root.tar", CHUNK, Digests(HOLE)),))
+    line.send_json(names=["root.tar"], sizes=[CHUNK], whole=manifest.whole, listed=32, parts=parts)
+    line.send(HOLE)
     with pytest.raises(BadManifest):
         receive_manifest(far, ("root.tar",))
 
@@ -268,23 +268,23 @@ def test_one_that_tells_of_no_parts_sends_everything(files: dict[str, Path], inb
     """An agent of before; and whoever receives asks nobody to skip what it did not name."""
     source, target = pipes()
     line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
-    parcel = parcel_from(files)
-    digests = b"".join(digest for sheet in parcel.sheets for digest in sheet.digests)
+    manifest = parcel_from(files)
+    digests = b"".join(digest for file in manifest.files for digest in file.digests)
     line.send_json(
-        names=[sheet.name for sheet in parcel.sheets],
-        sizes=[sheet.size for sheet in parcel.sheets],
-        whole=parcel.whole,
+        names=[file.name for file in manifest.files],
+        sizes=[file.size for file in manifest.files],
+        whole=manifest.whole,
         listed=len(digests),
     )
-    line.say(digests)
+    line.send(digests)
     heard = receive_manifest(far, tuple(files))
-    assert heard.without({"anything"}) == parcel
+    assert heard.without({"anything"}) == manifest
 
 
 def test_a_list_that_does_not_match_its_checksum_is_refused() -> None:
-    sheet = FileManifest("root.tar", CHUNK, Digests(b"x" * 32))
-    whole = TransferManifest((sheet,)).whole
-    assert build_manifest(["root.tar"], [CHUNK], b"x" * 32, whole) == TransferManifest((sheet,))
+    file = FileManifest("root.tar", CHUNK, Digests(b"x" * 32))
+    whole = TransferManifest((file,)).whole
+    assert build_manifest(["root.tar"], [CHUNK], b"x" * 32, whole) == TransferManifest((file,))
     for sizes, digests in [([CHUNK], b"y" * 32), ([CHUNK], b"x" * 64), ([CHUNK - 1], b"x" * 32), ([-1], b"")]:
         with pytest.raises(BadManifest):
             build_manifest(["root.tar"], sizes, digests, whole)
@@ -316,7 +316,7 @@ class Listing(EncryptedChannel):
     def receive_json(self, *names: str) -> dict[str, Any]:
         return self._told | {"parts": [[str(number), 0, self._size] for number in range(20)]}
 
-    def hear(self, timeout: float = 0.0) -> bytes:
+    def receive(self, timeout: float = 0.0) -> bytes:
         length = min(PIECE, self._left)
         self._left -= length
         return b"x" * length
@@ -327,8 +327,8 @@ def test_a_list_of_a_very_large_file_fits_into_an_agents_memory() -> None:
     line = Listing(128 * 1024**3)
     tracemalloc.start()
     try:
-        parcel = receive_manifest(line, ("root.tar",)).without([str(number) for number in range(20)])
-        assert parcel.sent_bytes == 0 and parcel.count == 256 * 1024
+        manifest = receive_manifest(line, ("root.tar",)).without([str(number) for number in range(20)])
+        assert manifest.sent_bytes == 0 and manifest.count == 256 * 1024
         assert tracemalloc.get_traced_memory()[1] < 4 * 8 * 1024**2, "of a list of 8 MiB"
     finally:
         tracemalloc.stop()

@@ -39,7 +39,7 @@ class Place:
     def operators(
         self, dial: Any = None, checkpoint: Callable[[str], None] = lambda name: None, *, sparse: bool = True
     ) -> Mapping[str, Operator]:
-        own = VolumeTransfer(self.volumes, root=self.root, sparse=sparse, open_pair=dial, checkpoint=checkpoint)
+        own = VolumeTransfer(self.volumes, root=self.root, sparse=sparse, open_peer=dial, checkpoint=checkpoint)
         return own.operators()
 
     def receive(self, own: Operation, checkpoint: Callable[[str], None] = lambda name: None) -> Mapping[str, str]:
@@ -149,7 +149,7 @@ def test_nobody_wants_it_any_more(here: Place, there: Place) -> None:
         there.volumes,
         root=there.root,
         sparse=True,
-        open_pair=lambda *_: pytest.fail("it dialled"),
+        open_peer=lambda *_: pytest.fail("it dialled"),
         checkpoint=lambda name: None,
     )
     with pytest.raises(Superseded):

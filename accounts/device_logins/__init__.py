@@ -1,0 +1,1 @@
+"""Logins of programs on machines without a browser."""

@@ -1,0 +1,1 @@
+"""Notification channels: chats that receive what happened, in words, through an outbox."""

@@ -1,0 +1,29 @@
+"""Why an attempt failed, in words, by code: for pages and for the mail about a channel that was turned off."""
+
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+FAULT_WORDS: Final[dict[str, str | Promise]] = {
+    "status": _("The service returned an error"),
+    "redirect": _("The service redirected the request; redirects aren't followed"),
+    "rate_limited": _("The service asked us to slow down"),
+    "rejected": _("The service couldn't read this message"),
+    "channel_gone": _("The service doesn't know this channel anymore, or Berth may not write to it"),
+    "credentials": _("The service doesn't accept the token"),
+    "signature": _("The service doesn't accept the signature. Check the signing secret."),
+    "keyword": _("The robot requires a keyword. Set the keyword “Berth”."),
+    "not_allowed_address": _("The robot doesn't accept our IP address. Use another security setting."),
+    "timeout": _("No response within 10 seconds"),
+    "refused": _("Connection refused: nothing is listening at this address"),
+    "unresolved": _("The domain name can't be resolved"),
+    "not_public": _("The domain name resolves to a private address"),
+    "needs_https": _("Enter an address that starts with https://"),
+    "tls": _("The certificate isn't trusted"),
+    "broken": _("The connection was lost"),
+    "bad_address": _("Enter a URL, such as https://example.com/berth"),
+    "bad_port": _("This port isn't allowed"),
+    "secret_lost": _("Its credentials can't be read anymore. Enter them again."),
+    "expired": _("Waited for more than a day while the channel was paused"),
+}

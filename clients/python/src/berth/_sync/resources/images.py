@@ -1,0 +1,110 @@
+# Generated from the OpenAPI document by `make client`. Do not edit.
+
+"""Requests of `images`."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from berth import models
+from berth._core.calls import Call
+from berth._sync.resource import Pager, Resource
+
+
+class Images(Resource):
+    def list(
+        self, *, limit: int | UnsetType = UNSET, source: str | UnsetType = UNSET, timeout: float | None = None
+    ) -> Pager[models.PaginatedImageOutList, models.ImageOut]:
+        """Images that an instance can run.
+
+        Args:
+            limit: Rows in a page
+            source: Left out: everything that you can run
+        """
+        return self._pages(
+            Call(
+                "GET",
+                "/api/v1/images",
+                models.PaginatedImageOutList,
+                query={"limit": limit, "source": source},
+                timeout=timeout,
+            ),
+            models.ImageOut,
+        )
+
+    def create(
+        self,
+        *,
+        name: str,
+        title: str | UnsetType = UNSET,
+        description: str | UnsetType = UNSET,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.ImageOut:
+        """Add an image by name.
+
+        It is read from its registry and pinned by its digest.
+
+        Args:
+            name: As for docker pull: pytorch/pytorch:2.4.0
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/api/v1/images",
+                models.ImageOut,
+                body={"name": name, "title": title, "description": description},
+                dry_run=dry_run,
+                key=self._key(idempotency_key),
+                timeout=timeout,
+            )
+        )
+
+    def get(self, image_id: str, *, timeout: float | None = None) -> models.ImageOut:
+        """One image that you can run or own."""
+        return self._send(Call("GET", f"/api/v1/images/{self._part(image_id)}", models.ImageOut, timeout=timeout))
+
+    def remove(self, image_id: str, *, timeout: float | None = None) -> models.ImageOut:
+        """Remove one of your images.
+
+        Instances that run it are not affected; if it is stored on a host, it is deleted there.
+        """
+        return self._send(Call("DELETE", f"/api/v1/images/{self._part(image_id)}", models.ImageOut, timeout=timeout))
+
+    def share(
+        self,
+        image_id: str,
+        *,
+        name: str,
+        title: str | UnsetType = UNSET,
+        description: str | UnsetType = UNSET,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.ImageOut:
+        """Share an image with everyone.
+
+        This also needs the scope `instances:connect`, since a saved image shows everyone the files of its instance.
+
+        Args:
+            name: In the community list; an own name again makes a new version
+        """
+        return self._send(
+            Call(
+                "POST",
+                f"/api/v1/images/{self._part(image_id)}/share",
+                models.ImageOut,
+                body={"name": name, "title": title, "description": description},
+                dry_run=dry_run,
+                key=self._key(idempotency_key),
+                timeout=timeout,
+            )
+        )
+
+    def unshare(self, image_id: str, *, timeout: float | None = None) -> models.ImageOut:
+        """Stop sharing an image, so that nobody else can rent with it.
+
+        Repeating it changes nothing.
+        """
+        return self._send(Call("DELETE", f"/api/v1/images/{self._part(image_id)}/share", models.ImageOut, timeout=timeout))

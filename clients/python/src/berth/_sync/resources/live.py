@@ -1,0 +1,15 @@
+# Generated from the OpenAPI document by `make client`. Do not edit.
+
+"""Requests of `live`."""
+
+from __future__ import annotations
+
+from berth import models
+from berth._core.calls import Call
+from berth._sync.resource import Resource
+
+
+class Live(Resource):
+    def get(self, *, timeout: float | None = None) -> models.Live:
+        """Get addresses that answer as soon as anything of yours changes: an instance, a volume, a balance."""
+        return self._send(Call("GET", "/api/v1/live", models.Live, timeout=timeout))

@@ -1,0 +1,49 @@
+# Generated from the OpenAPI document by `make client`. Do not edit.
+
+"""Requests of `syncs`."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from berth import models
+from berth._core.calls import Call
+from berth._sync.resource import Pager, Resource
+
+
+class Syncs(Resource):
+    def list(
+        self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
+    ) -> Pager[models.PaginatedSyncOutList, models.SyncOut]:
+        """List all your syncs, newest first.
+
+        Args:
+            limit: Rows in a page
+        """
+        return self._pages(
+            Call("GET", "/api/v1/syncs", models.PaginatedSyncOutList, query={"limit": limit}, timeout=timeout),
+            models.SyncOut,
+        )
+
+    def get(self, sync_id: str, *, timeout: float | None = None) -> models.SyncOut:
+        """Return one of your syncs."""
+        return self._send(Call("GET", f"/api/v1/syncs/{self._part(sync_id)}", models.SyncOut, timeout=timeout))
+
+    def cancel(
+        self, sync_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.SyncOut:
+        """Cancel a sync.
+
+        Files that were copied stay.
+        """
+        return self._send(
+            Call(
+                "POST",
+                f"/api/v1/syncs/{self._part(sync_id)}/cancel",
+                models.SyncOut,
+                body={},
+                dry_run=dry_run,
+                key=self._key(idempotency_key),
+                timeout=timeout,
+            )
+        )

@@ -1,0 +1,162 @@
+# Generated from the OpenAPI document by `make client`. Do not edit.
+
+"""Requests of `webhooks`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET, UnsetType
+
+from berth import models
+from berth._core.calls import Call
+from berth._sync.resource import Pager, Resource
+
+
+class Webhooks(Resource):
+    def list(
+        self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
+    ) -> Pager[models.PaginatedWebhookOutList, models.WebhookOut]:
+        """List your webhooks, or add one.
+
+        Args:
+            limit: Rows in a page
+        """
+        return self._pages(
+            Call("GET", "/api/v1/webhooks", models.PaginatedWebhookOutList, query={"limit": limit}, timeout=timeout),
+            models.WebhookOut,
+        )
+
+    def create(
+        self,
+        *,
+        url: str,
+        kinds: Sequence[models.WebhookKind] | UnsetType = UNSET,
+        description: str | UnsetType = UNSET,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.WebhookWithSecret:
+        """List your webhooks, or add one.
+
+        Args:
+            url: https, on a public address
+            kinds: Empty: all
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/api/v1/webhooks",
+                models.WebhookWithSecret,
+                body={"url": url, "kinds": kinds, "description": description},
+                dry_run=dry_run,
+                key=self._key(idempotency_key),
+                timeout=timeout,
+            )
+        )
+
+    def get(self, webhook_id: str, *, timeout: float | None = None) -> models.WebhookOut:
+        """Return, change or remove one webhook."""
+        return self._send(Call("GET", f"/api/v1/webhooks/{self._part(webhook_id)}", models.WebhookOut, timeout=timeout))
+
+    def update(
+        self,
+        webhook_id: str,
+        *,
+        url: str | UnsetType = UNSET,
+        kinds: Sequence[models.WebhookKind] | UnsetType = UNSET,
+        description: str | UnsetType = UNSET,
+        paused: bool | UnsetType = UNSET,
+        timeout: float | None = None,
+    ) -> models.WebhookOut:
+        """Return, change or remove one webhook.
+
+        Args:
+            kinds: Empty: all
+        """
+        return self._send(
+            Call(
+                "PATCH",
+                f"/api/v1/webhooks/{self._part(webhook_id)}",
+                models.WebhookOut,
+                body={"url": url, "kinds": kinds, "description": description, "paused": paused},
+                timeout=timeout,
+            )
+        )
+
+    def delete(self, webhook_id: str, *, timeout: float | None = None) -> None:
+        """Return, change or remove one webhook."""
+        return self._send(Call("DELETE", f"/api/v1/webhooks/{self._part(webhook_id)}", type(None), timeout=timeout))
+
+    def deliveries_list(
+        self, webhook_id: str, *, limit: int | UnsetType = UNSET, timeout: float | None = None
+    ) -> Pager[models.PaginatedDeliveryOutList, models.DeliveryOut]:
+        """List sent and waiting deliveries of a webhook, newest first; they are kept for 30 days.
+
+        Args:
+            limit: Rows in a page
+        """
+        return self._pages(
+            Call(
+                "GET",
+                f"/api/v1/webhooks/{self._part(webhook_id)}/deliveries",
+                models.PaginatedDeliveryOutList,
+                query={"limit": limit},
+                timeout=timeout,
+            ),
+            models.DeliveryOut,
+        )
+
+    def send_again(
+        self,
+        webhook_id: str,
+        delivery_id: str,
+        *,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.DeliveryOut:
+        """Send a delivery once more, with the same id and body."""
+        return self._send(
+            Call(
+                "POST",
+                f"/api/v1/webhooks/{self._part(webhook_id)}/deliveries/{self._part(delivery_id)}/again",
+                models.DeliveryOut,
+                body={},
+                dry_run=dry_run,
+                key=self._key(idempotency_key),
+                timeout=timeout,
+            )
+        )
+
+    def rotate(
+        self, webhook_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.WebhookWithSecret:
+        """Replace the secret of a webhook; for a day, messages are signed with the former one too."""
+        return self._send(
+            Call(
+                "POST",
+                f"/api/v1/webhooks/{self._part(webhook_id)}/rotate",
+                models.WebhookWithSecret,
+                body={},
+                dry_run=dry_run,
+                key=self._key(idempotency_key),
+                timeout=timeout,
+            )
+        )
+
+    def test(
+        self, webhook_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.DeliveryOut:
+        """Send a message of kind webhook.test now."""
+        return self._send(
+            Call(
+                "POST",
+                f"/api/v1/webhooks/{self._part(webhook_id)}/test",
+                models.DeliveryOut,
+                body={},
+                dry_run=dry_run,
+                key=self._key(idempotency_key),
+                timeout=timeout,
+            )
+        )

@@ -1,0 +1,1 @@
+"""The commands, each module imported when one of its commands is called."""

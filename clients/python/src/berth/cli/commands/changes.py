@@ -1,0 +1,161 @@
+"""Changes of an instance: image, size, host, copies."""
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import UNSET
+
+from berth.cli.commands.instances import DRY_RUN, INSTANCE, YES, until, waiting
+from berth.cli.finding import find_instance
+from berth.cli.framework import Refused, command, session
+from berth.cli.ordering import KEY, Price, place_once
+from berth.cli.remote import forget_host_keys
+from berth.cli.showing import show_instance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from berth import models
+
+_MOST = click.option("--max-price", type=Price(), help="Refuse above this an hour, disk included")
+
+
+@command("reimage")
+@INSTANCE
+@click.argument("image")
+@YES
+@DRY_RUN
+def reimage(instance: str, image: str, yes: bool, dry_run: bool) -> None:
+    """Replace an instance's image. Files outside /data and volumes are deleted; if it fails, the former root runs again."""
+    client = session().client
+    found = find_instance(client, instance, exact=yes)
+    if not dry_run:
+        session().confirm(f"Replace {found.image} by {image} on {found.name or found.id}? Files outside /data go.", yes=yes)
+    changed = client.instances.reimage(found.id, image=image, dry_run=dry_run)
+    if not dry_run:
+        forget_host_keys(found.id)
+    show_instance(changed)
+
+
+@command("resize")
+@INSTANCE
+@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Of a stopped instance, from its next start")
+@click.option("--disk", "disk_gb", type=click.IntRange(1), help="Data disk in GB; it can only grow")
+@YES
+@DRY_RUN
+def resize(instance: str, gpu_count: int | None, disk_gb: int | None, yes: bool, dry_run: bool) -> None:
+    """Change the number of GPUs or the size of the data disk."""
+    here = session()
+    if gpu_count is None and disk_gb is None:
+        raise click.UsageError("Give --gpus or --disk.")
+    found = find_instance(here.client, instance)
+    size: dict[str, Any] = {"gpu_count": gpu_count or UNSET, "data_disk_gb": disk_gb or UNSET}
+    price = here.client.instances.resize_price(found.id, **size)
+    here.out.note(f"{price.hourly_rate} per hour and {price.disk_daily} per day for the disk")
+    if not dry_run:
+        here.confirm(f"Resize {found.name or found.id}?", yes=yes)
+    limits: dict[str, Any] = {"max_hourly_rate": price.hourly_rate, "max_disk_daily": price.disk_daily}
+    show_instance(here.client.instances.resize(found.id, **size, **limits, dry_run=dry_run))
+
+
+@command("clone")
+@INSTANCE
+@click.option("--offer", help="offr_…; left out: the same host")
+@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Left out: as many as now")
+@_MOST
+@click.option("--without-data", is_flag=True, help="Don't copy the data disk")
+@click.option("--name", default="")
+@YES
+@DRY_RUN
+@KEY
+@waiting(False)
+def clone(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
+    """Rent a copy of an instance, on the same host or another one; it can't cost more than the price that is shown."""
+    found = find_instance(session().client, instance)
+    disk_gb = 0 if wanted["without_data"] else found.data_disk_gb
+    order = _destination(found, wanted, disk_gb=disk_gb)
+    order |= {"data_disk": not wanted["without_data"], "name": wanted["name"] or UNSET}
+    copy = _ordered(found, order, wanted, verb="clone")
+    show_instance(until(copy, ("running",), timeout=timeout) if wait and not wanted["dry_run"] else copy)
+
+
+@command("migrate")
+@INSTANCE
+@click.option("--offer", required=True, help="offr_… of another host")
+@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Left out: as many as now")
+@_MOST
+@YES
+@DRY_RUN
+@KEY
+@waiting(False)
+def migrate(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
+    """Move a stopped instance to another host; the old one keeps its data until the new one runs.
+
+    It can't cost more there than the price that is shown.
+    """
+    found = find_instance(session().client, instance)
+    order = _destination(found, wanted, disk_gb=found.data_disk_gb)
+    moved = _ordered(found, order, wanted, verb="migrate")
+    show_instance(until(moved, ("running",), timeout=timeout) if wait and not wanted["dry_run"] else moved)
+
+
+def _destination(found: "models.InstanceOut", wanted: dict[str, Any], *, disk_gb: int) -> dict[str, Any]:
+    """Return where it goes, for at most what it costs there now; an order that is repeated keeps the price it had.
+
+    Raises:
+        Refused: it costs more than --max-price.
+        UsageError: an order is repeated without its price.
+    """
+    to = {"offer": wanted["offer"] or UNSET, "gpu_count": wanted["gpu_count"] or UNSET}
+    count, most = wanted["gpu_count"] or found.gpu.count, wanted["max_price"]
+    if wanted["key"] is not None:
+        if most is None:
+            raise click.UsageError("--idempotency-key repeats an order: give the --max-price that it had.")
+        return {**to, "max_hourly_rate": str(most)}
+    price = session().client.offers.get(wanted["offer"] or found.offer, gpu_count=count, data_disk_gb=disk_gb).total
+    if price is None:
+        raise Refused("The offer has no price per hour.")
+    if most is not None and Decimal(price) > most:
+        raise Refused(f"It costs {price} an hour, more than --max-price {most}.", 6)
+    return {**to, "max_hourly_rate": price}
+
+
+def _ordered(
+    found: "models.InstanceOut", order: dict[str, Any], wanted: dict[str, Any], *, verb: str
+) -> "models.InstanceOut":
+    """Show the price, have the order checked, ask, and place it once; of an order that is repeated, only the last two."""
+    here = session()
+    send: Callable[..., models.InstanceOut] = getattr(here.client.instances, verb)
+    if wanted["key"] is None or wanted["dry_run"]:
+        checked = send(found.id, **order, dry_run=True)
+        here.out.note(f"There it costs {order['max_hourly_rate']} an hour, its data disk included.")
+        if wanted["dry_run"]:
+            return checked
+    question = "Rent a copy of" if verb == "clone" else "Move"
+    here.confirm(f"{question} {found.name or found.id}?", yes=wanted["yes"])
+    return place_once(
+        lambda own: send(found.id, **order, idempotency_key=own),
+        key=wanted["key"],
+        again=[verb, found.id, *_repeated(order)],
+        look="berth ls",
+    )
+
+
+def _repeated(order: dict[str, Any]) -> list[str]:
+    """Return the options with which the same order is sent again."""
+    flags = {"--offer": "offer", "--gpus": "gpu_count", "--max-price": "max_hourly_rate", "--name": "name"}
+    given = {flag: order[name] for flag, name in flags.items() if order.get(name, UNSET) is not UNSET}
+    words = [word for flag, value in given.items() for word in (flag, str(value))]
+    return [*words, *([] if order.get("data_disk", True) else ["--without-data"])]
+
+
+@command("save-image")
+@INSTANCE
+@click.argument("name")
+@click.option("--description", default="")
+def save_image(instance: str, name: str, description: str) -> None:
+    """Save an instance's system disk as an image of your own."""
+    client = session().client
+    image = client.instances.save_image(find_instance(client, instance).id, name=name, description=description or UNSET)
+    session().out.facts(image, [("Image", image.slug), ("ID", image.id), ("State", image.state)], name=image.slug)

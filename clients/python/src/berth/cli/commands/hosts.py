@@ -1,0 +1,170 @@
+"""Hosts of one's own: what their owner asks for and decides."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import UNSET
+
+from berth import models as shapes
+from berth.cli.finding import pick
+from berth.cli.framework import nouns, session
+from berth.cli.output import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth import models
+
+COLUMNS: "Sequence[Column[models.Host]]" = (
+    Column("NAME", lambda host: host.name),
+    Column("STATE", lambda host: host.state + (", draining" if host.draining else "")),
+    Column("REGION", lambda host: host.region),
+    Column("GPUS", lambda host: [f"{each.gpu_total} × {each.gpu_model}" for each in host.offers]),
+    Column("FREE", lambda host: sum(each.gpu_free for each in host.offers), right=True),
+    Column("PER GPU/H", lambda host: [each.price_hourly for each in host.offers], right=True),
+    Column("VERIFIED", lambda host: host.verified),
+    Column("RELIABILITY", lambda host: host.reliability, right=True),
+    Column("LAST SEEN", lambda host: host.last_seen_at),
+    Column("WARNINGS", lambda host: host.warnings, wide=True),
+    Column("ID", lambda host: host.id, wide=True),
+)
+
+
+def _host(text: str) -> "models.Host":
+    return pick(session().client.hosts.list().results, text, "host", name=lambda each: str(each.name))
+
+
+def _show(host: "models.Host | models.HostDetail") -> None:
+    facts = [
+        ("Host", host.name),
+        ("ID", host.id),
+        ("State", host.state + (", draining" if host.draining else "")),
+        ("Region", host.region),
+        ("Address", host.address + (" (behind NAT)" if host.behind_nat else "")),
+        ("Verified", f"{host.verified}: {host.verification}"),
+        ("Agent", host.agent_version),
+        ("Last seen", host.last_seen_at),
+        *(
+            ("Offer", f"{each.gpu_free}/{each.gpu_total} {each.gpu_model} free, {each.price_hourly} per GPU and hour")
+            for each in host.offers
+        ),
+        *(("Warning", each) for each in host.warnings),
+    ]
+    session().out.facts(host, facts, name=host.name)
+
+
+@nouns("host")
+def host() -> None:
+    """Your hosts: list, prices, earnings, self-tests, adding one."""
+
+
+@host.command("ls")
+def ls() -> None:
+    """List your hosts."""
+    empty = "You have no hosts. Add one: berth host add"
+    session().out.rows(session().client.hosts.list().results, COLUMNS, name=lambda each: str(each.name), empty=empty)
+
+
+@host.command("show")
+@click.argument("name")
+def show(name: str) -> None:
+    """Show a host."""
+    _show(session().client.hosts.get(_host(name).id))
+
+
+@host.command("add")
+@click.argument("name")
+@click.option("--region", required=True)
+@click.option("--price", required=True, help="Per GPU and hour")
+def add(name: str, region: str, price: str) -> None:
+    """Make a join token, and print the command to run on the host."""
+    made = session().client.join_tokens.create(host_name=name, region=region, price_hourly=price)
+    if session().out.is_json:
+        session().out.json(made)
+        return
+    session().out.note(f"Run this on {name}, once, until {made.expires_at:%H:%M %Z}:")
+    session().out.line(made.command or made.token)
+
+
+@host.command("price")
+@click.argument("name")
+@click.argument("price")
+@click.option("--gpu", help="Model, if the host has several")
+def price(name: str, price: str, gpu: str | None) -> None:
+    """Set the price per GPU and hour for new rentals."""
+    found = _host(name)
+    _show(_list(found, gpu, shapes.ListingChange, price_hourly=price))
+
+
+@host.command("list")
+@click.argument("name")
+@click.option("--gpu", help="Model, if the host has several")
+def list_(name: str, gpu: str | None) -> None:
+    """Put a host's GPUs on the market."""
+    _show(_list(_host(name), gpu, shapes.ListingChange, listed=True))
+
+
+@host.command("unlist")
+@click.argument("name")
+@click.option("--gpu", help="Model, if the host has several")
+def unlist(name: str, gpu: str | None) -> None:
+    """Take a host's GPUs off the market; what is rented stays rented."""
+    _show(_list(_host(name), gpu, shapes.ListingChange, listed=False))
+
+
+def _list(host: "models.Host", gpu: str | None, change: "type[models.ListingChange]", **values: object) -> "models.Host":
+    offers = [each for each in host.offers if gpu in (None, each.gpu_model)]
+    if not offers:
+        raise click.UsageError(f"{host.name} has: {', '.join(each.gpu_model for each in host.offers) or 'no GPUs'}.")
+    changes = [change(id=each.id, **values) for each in offers]  # type: ignore[arg-type]  # each value fits its field
+    return session().client.hosts.listing(host.id, offers=changes)
+
+
+@host.command("earnings")
+@click.argument("name", required=False)
+@click.option("--by", type=click.Choice(["day", "month", "gpu", "instance", "offer"]), default="day", show_default=True)
+@click.option("--since", help="A date like 2026-11-01 (UTC)")
+@click.option("--until", help="A date; that day is left out")
+def earnings(name: str | None, by: str, since: str | None, until: str | None) -> None:
+    """Show what a host, or all of them, earned."""
+    client = session().client
+    span: dict[str, Any] = {"since": since or UNSET, "until": until or UNSET}
+    found = client.hosts.earnings(_host(name).id, by=by, **span) if name else client.hosts.earnings_all(by=by, **span)
+    if session().out.is_json:
+        session().out.json(found)
+        return
+    columns: list[Column[models.EarningOut]] = [
+        Column(by.upper(), lambda row: row.day or row.gpu_model or row.instance or row.key),
+        Column("GPU HOURS", lambda row: row.gpu_hours, right=True),
+        Column("GROSS", lambda row: row.gross, right=True),
+        Column("FEE", lambda row: row.fee, right=True),
+        Column("NET", lambda row: row.net, right=True),
+    ]
+    session().out.rows(found.results, columns, name=lambda row: str(row.key), empty="Nothing was earned in that time.")
+
+
+@host.command("self-test")
+@click.argument("name")
+def self_test(name: str) -> None:
+    """Ask for a self-test."""
+    asked = session().client.hosts.self_test_ask(_host(name).id)
+    session().out.facts(asked, [("Self-test", asked.id), ("Verdict", asked.verdict)], name=asked.id)
+
+
+@host.command("drain")
+@click.argument("name")
+@click.option("--stop", is_flag=True, help="Take new rentals again")
+def drain(name: str, stop: bool) -> None:
+    """Take no new rentals, for maintenance; running ones go on."""
+    changed = session().client.hosts.maintenance(_host(name).id, draining=not stop)
+    session().out.json(changed) if session().out.is_json else session().out.note("Accepts rentals." if stop else "Draining.")
+
+
+@host.command("revoke-agent")
+@click.argument("name")
+@click.option("--yes", "-y", is_flag=True, help="Don't ask")
+def revoke_agent(name: str, yes: bool) -> None:
+    """Refuse the host's agent from now on, for example after its key was stolen."""
+    found = _host(name)
+    session().confirm(f"Revoke the key of {found.name}'s agent?", yes=yes)
+    _show(session().client.hosts.revoke_agent(found.id))

@@ -1,0 +1,134 @@
+"""Listing instances and changing their state."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import UNSET
+
+from berth.cli.finding import complete_instance, find_instance
+from berth.cli.framework import command, session
+from berth.cli.progress import Progress
+from berth.cli.showing import COLUMNS, show_instance
+
+if TYPE_CHECKING:
+    from berth import models
+
+INSTANCE = click.argument("instance", shell_complete=complete_instance)
+YES = click.option("--yes", "-y", is_flag=True, help="Don't ask")
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Have the market check it, and change nothing")
+
+
+def waiting(default: bool = False) -> Callable[[Any], Any]:
+    """Return the options of a command that can wait for what it asked for."""
+
+    def add(function: Any) -> Any:
+        function = click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds to wait")(function)
+        return click.option("--wait/--no-wait", default=default, help="Wait until it is done", show_default=True)(function)
+
+    return add
+
+
+def until(instance: "models.InstanceOut", states: tuple[str, ...], *, timeout: float) -> "models.InstanceOut":
+    """Return the instance in one of the states, with progress on stderr."""
+    with Progress("waiting", session()) as progress:
+        return session().client.wait(instance.id, *states, timeout=timeout, seen=progress.show)
+
+
+@command("ls")
+@click.option("--state", "states", multiple=True, help="Only these; left out: all that are not released")
+@click.option("--limit", type=click.IntRange(1), help="At most so many")
+def ls(states: tuple[str, ...], limit: int | None) -> None:
+    """List your instances."""
+    from itertools import islice
+
+    found = session().client.instances.list(state=list(states) or UNSET, limit=min(limit or 200, 200))
+    empty = 'You have no instances. Rent one: berth rent "4090 price<1"'
+    session().out.rows(islice(found, limit), COLUMNS, name=lambda each: str(each.name or each.id), empty=empty)
+
+
+@command("show")
+@INSTANCE
+def show(instance: str) -> None:
+    """Show an instance."""
+    show_instance(find_instance(session().client, instance))
+
+
+@command("wait")
+@INSTANCE
+@click.option("--for", "states", multiple=True, default=("running",), show_default=True, help="States, one of which will do")
+@click.option("--timeout", type=float, default=600.0, show_default=True)
+def wait(instance: str, states: tuple[str, ...], timeout: float) -> None:
+    """Wait until an instance is in a state: woken by the market, not by asking in a circle."""
+    show_instance(until(find_instance(session().client, instance), states, timeout=timeout))
+
+
+@command("start")
+@INSTANCE
+@click.option("--without-gpu", is_flag=True, help="Half a core and 2 GB on the same host, to copy data cheaply")
+@click.option("--max-price", help="Accept a price that has risen since, up to this much an hour")
+@click.option("--queue", is_flag=True, help="Stand in line if its GPUs are taken")
+@DRY_RUN
+@waiting(True)
+def start(
+    *, instance: str, without_gpu: bool, max_price: str | None, queue: bool, dry_run: bool, wait: bool, timeout: float
+) -> None:
+    """Start a stopped instance."""
+    client = session().client
+    found = client.instances.start(
+        find_instance(client, instance).id,
+        mode="cpu" if without_gpu else UNSET,
+        max_hourly_rate=max_price or UNSET,
+        wait=queue or UNSET,
+        dry_run=dry_run,
+    )
+    show_instance(until(found, ("running",), timeout=timeout) if wait and not dry_run else found)
+
+
+@command("stop")
+@INSTANCE
+@click.option("--keep-gpus", is_flag=True, help="Keep its GPUs, for a fee by the hour")
+@DRY_RUN
+@waiting(False)
+def stop(instance: str, keep_gpus: bool, dry_run: bool, wait: bool, timeout: float) -> None:
+    """Stop an instance. Its disks are kept; GPUs cost nothing from then on."""
+    client = session().client
+    found = client.instances.stop(find_instance(client, instance).id, hold=keep_gpus or UNSET, dry_run=dry_run)
+    show_instance(until(found, ("stopped",), timeout=timeout) if wait and not dry_run else found)
+
+
+@command("restart")
+@INSTANCE
+@DRY_RUN
+@waiting(False)
+def restart(instance: str, dry_run: bool, wait: bool, timeout: float) -> None:
+    """Restart a running instance; its files are kept."""
+    client = session().client
+    found = client.instances.restart(find_instance(client, instance).id, dry_run=dry_run)
+    show_instance(until(found, ("running",), timeout=timeout) if wait and not dry_run else found)
+
+
+@command("rm")
+@click.argument("instances", nargs=-1, required=True, shell_complete=complete_instance)
+@YES
+@waiting(False)
+def rm(instances: tuple[str, ...], yes: bool, wait: bool, timeout: float) -> None:
+    """Release instances and delete their data for good."""
+    here = session()
+    found = [find_instance(here.client, each, exact=yes) for each in instances]
+    names = ", ".join(f"{each.name or each.id} ({each.state})" for each in found)
+    here.confirm(f"Release {names} and delete all data on it?", yes=yes)
+    released = [here.client.instances.release(each.id) for each in found]
+    if wait:
+        released = [until(each, ("gone",), timeout=timeout) for each in released]
+        here.out.note("Released: the host has confirmed that nothing is left.")
+    here.out.rows(released, COLUMNS, name=lambda each: str(each.name or each.id))
+
+
+@command("rename")
+@INSTANCE
+@click.argument("name")
+def rename(instance: str, name: str) -> None:
+    """Rename an instance."""
+    client = session().client
+    show_instance(client.instances.update(find_instance(client, instance).id, name=name))

@@ -1,0 +1,187 @@
+"""Launch templates: what to rent with, and templates of one's own."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import UNSET, to_builtins
+
+from berth.cli import launching
+from berth.cli.finding import pick
+from berth.cli.framework import nouns, session
+from berth.cli.output import Column
+from berth.cli.ports import ContainerPort, PortType
+from berth.cli.templating import find_template
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth import models
+
+COLUMNS: "Sequence[Column[models.TemplateOut]]" = (
+    Column("TEMPLATE", lambda each: each.slug),
+    Column("TITLE", lambda each: each.title),
+    Column("CATEGORY", lambda each: each.category),
+    Column("IMAGE", lambda each: each.version.image),
+    Column("BY", lambda each: "the market" if each.official else "you" if each.own else each.owner),
+    Column("RENTED", lambda each: each.use_count, right=True),
+    Column("VERSION", lambda each: each.version.version, wide=True),
+    Column("ID", lambda each: each.id, wide=True),
+)
+_CATEGORIES = click.Choice(["development", "training", "inference", "images", "data", "other"])
+
+
+def _launch_options(function: Any) -> Any:
+    for option in reversed(launching.options(secret_names_only=True)):
+        function = option(function)
+    return function
+
+
+def _own(text: str, *, exact: bool = False) -> "models.TemplateOut":
+    rows = session().client.launch_templates.list(source="own")
+    return pick(rows, text, "template of your own", name=lambda each: str(each.slug), exact=exact)
+
+
+def _show(template: "models.TemplateOut") -> None:
+    version = template.version
+    facts = [
+        ("Template", template.slug),
+        ("Title", template.title),
+        ("Description", template.description),
+        ("By", "the market" if template.official else template.owner),
+        ("Shown to", template.visibility),
+        ("Share link", _link(template)),
+        ("Version", f"{version.number} ({version.version})"),
+        ("Image", version.image),
+        *_launch_facts(version.launch),
+        ("Inputs", [_input(each) for each in version.inputs]),
+        ("Ports", [f"{each.port} {each.name}".strip() for each in version.ports]),
+        ("Offers", version.filter),
+        ("Least VRAM", f"{version.min_vram_gb} GB" if version.min_vram_gb else None),
+        ("Least CUDA", version.min_cuda),
+        ("Least driver", version.min_driver),
+        ("Data disk", f"{version.data_disk_gb} GB" if version.data_disk_gb else None),
+        ("Review", version.review if version.review != "none" else None),
+        ("ID", template.id),
+    ]
+    session().out.facts(template, facts, name=template.slug)
+
+
+def _link(template: "models.TemplateOut") -> str | None:
+    return f"{session().place.url}/templates/share_{template.share_token}" if template.share_token else None
+
+
+def _launch_facts(launch: "models.LaunchOut") -> list[tuple[str, object]]:
+    return [
+        ("Environment", [f"{name}={value}" for name, value in launch.env.items()]),
+        ("Secrets", launch.secrets),
+        ("Entrypoint", " ".join(launch.entrypoint)),
+        ("Command", " ".join([*launch.command, *launch.args])),
+        ("Start script", launch.on_start),
+    ]
+
+
+def _input(one: "models.InputOut") -> str:
+    needed = " (required)" if one.required and not one.default else ""
+    return f"{one.name}{'=' + one.default if one.default else ''}{needed}"
+
+
+@nouns("template")
+def template() -> None:
+    """Launch templates: `berth rent --template NAME` starts from one."""
+
+
+@template.command("ls")
+@click.argument("words", nargs=-1)
+@click.option("--category", type=_CATEGORIES)
+@click.option("--source", type=click.Choice(["official", "public", "own", "team"]), help="Left out: all")
+def ls(words: tuple[str, ...], category: str | None, source: str | None) -> None:
+    """List templates that you can rent with: `berth template ls vllm`."""
+    found = session().client.launch_templates.list(
+        q=" ".join(words) or UNSET, category=category or UNSET, source=source or UNSET
+    )
+    session().out.rows(found, COLUMNS, name=lambda each: each.slug, empty="No template matches.")
+
+
+@template.command("show")
+@click.argument("name")
+def show(name: str) -> None:
+    """Show what a template runs and needs."""
+    _show(find_template(name))
+
+
+@template.command("create", cls=launching.WithCommand)
+@click.argument("title")
+@click.option("--image", required=True, help="Slug or img_…")
+@click.option("--slug", help="Its name in commands; left out: from the title")
+@click.option("--description")
+@click.option("--category", type=_CATEGORIES)
+@click.option("--port", "ports", multiple=True, type=PortType(), help="Container ports to publish: 8000, 51820/udp")
+@click.option("--filter", help="A search line: offers that suit it")
+@click.option("--min-vram", "min_vram_gb", type=click.IntRange(1), help="GB of each GPU")
+@click.option("--disk", "data_disk_gb", type=click.IntRange(0), help="Data disk in GB")
+@_launch_options
+def create(title: str, image: str, ports: tuple[ContainerPort, ...], **options: Any) -> None:
+    """Create a template of your own: `berth template create Tiny --image berth-base -e MODEL=tiny -- python serve.py`.
+
+    Of secrets it takes the names alone; who rents with it enters the values.
+    """
+    shown = ("slug", "description", "category", "filter", "min_vram_gb", "data_disk_gb")
+    content: dict[str, Any] = {name: options[name] for name in shown if options[name] is not None}
+    content["launch"] = launching.template_settings(click.get_current_context(), options)
+    content["ports"] = [{"port": port.number, "protocol": "udp" if port.udp else "http"} for port in ports]
+    _show(session().client.launch_templates.create(title=title, image=image, **content))
+
+
+@template.command("import")
+@click.argument("line", nargs=-1, required=True)
+@click.option("--save", "title", help="Save it as a template with this title; its image is added to yours")
+def import_(line: tuple[str, ...], title: str | None) -> None:
+    """Read a docker run line: `berth template import 'docker run -e MODEL=tiny -p 8000:8000 vllm/vllm-openai:v0.6.3'`."""
+    client = session().client
+    read = client.launch_templates.import_(line=" ".join(line))
+    for note in read.notes:
+        session().out.note(f"{note.option}: {note.detail}")
+    if title is None:
+        facts = [
+            ("Image", read.image),
+            *_launch_facts(read.launch),
+            ("Ports", [each.port for each in read.ports]),
+        ]
+        session().out.facts(read, facts, name=read.image)
+        return
+    image = client.images.create(name=read.image)
+    made = client.launch_templates.create(
+        title=title,
+        image=image.id,
+        launch=to_builtins(read.launch),
+        ports=to_builtins(read.ports),
+        inputs=to_builtins(read.inputs),
+    )
+    _show(made)
+
+
+@template.command("share")
+@click.argument("name")
+@click.option("--stop", is_flag=True, help="Make the present link useless")
+def share(name: str, stop: bool) -> None:
+    """Make a link through which anyone can see and rent a template of yours; a new one replaces the old one."""
+    _show(session().client.launch_templates.update(_own(name).id, share_link=not stop))
+
+
+@template.command("publish")
+@click.argument("name")
+@click.option("--private", is_flag=True, help="Show it to nobody else instead")
+def publish(name: str, private: bool) -> None:
+    """Submit a template for review; once it is approved, everyone sees it."""
+    _show(session().client.launch_templates.update(_own(name).id, visibility="private" if private else "public"))
+
+
+@template.command("rm")
+@click.argument("name")
+@click.option("--yes", "-y", is_flag=True, help="Don't ask")
+def rm(name: str, yes: bool) -> None:
+    """Delete a template of your own; instances that were rented with it keep what was agreed."""
+    found = _own(name, exact=yes)
+    session().confirm(f"Delete the template {found.slug}?", yes=yes)
+    session().client.launch_templates.delete(found.id)
+    session().out.note(f"Deleted {found.slug}.")

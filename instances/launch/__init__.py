@@ -1,0 +1,1 @@
+"""Launch settings: what runs in an instance, and with which environment."""

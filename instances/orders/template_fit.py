@@ -1,0 +1,47 @@
+"""What a template needs of a host; checked before anything is paid."""
+
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+
+from common.errors import FieldError
+from instances.errors import TemplateUnfit
+from instances.launch.templates import OrderTemplate
+from marketplace.hosts.selectors import publishes_udp
+
+if TYPE_CHECKING:
+    from marketplace.leasing.offer_selectors import OfferView
+
+
+def check_template_fits(template: OrderTemplate | None, offer: "OfferView") -> None:
+    """Raise TemplateUnfit, which names each thing that the offer lacks."""
+    if template is None:
+        return
+    lacks: list[FieldError] = []
+    if template.min_vram_gb and offer.vram_gb < template.min_vram_gb:
+        detail = _("The template needs %(need)s GB of VRAM, this GPU has %(has)s GB.")
+        lacks.append(FieldError("min_vram_gb", "unmet", detail % {"need": template.min_vram_gb, "has": offer.vram_gb}))
+    if _is_older(offer.cuda, template.min_cuda):
+        detail = _("The template needs CUDA %(need)s, this host's driver has %(has)s.")
+        lacks.append(FieldError("min_cuda", "unmet", detail % {"need": template.min_cuda, "has": offer.cuda or "–"}))
+    if _is_older(offer.driver, template.min_driver):
+        detail = _("The template needs driver %(need)s, this host has %(has)s.")
+        lacks.append(FieldError("min_driver", "unmet", detail % {"need": template.min_driver, "has": offer.driver or "–"}))
+    if template.udp_ports and not publishes_udp(offer.host_id):
+        lacks.append(FieldError("ports", "unmet", _("The template needs UDP ports, which this host can't publish.")))
+    if lacks:
+        raise TemplateUnfit(" ".join(each.detail for each in lacks), errors=lacks)
+
+
+def _is_older(has: str, need: str) -> bool:
+    return bool(need) and _numbers(has) < _numbers(need)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return a version's leading numbers; a host's own words are not trusted to be one."""
+    parts = []
+    for part in version.split(".")[:4]:
+        if not (part.isascii() and part.isdecimal() and len(part) <= 9):  # noqa: PLR2004  (a plain number)
+            break
+        parts.append(int(part))
+    return tuple(parts)

@@ -1,0 +1,1 @@
+"""Launch settings over HTTP."""

@@ -1,0 +1,1 @@
+"""Incidents in the staff panel."""

@@ -1,0 +1,1 @@
+"""Generator of the Python client's models and resources from the OpenAPI document."""

@@ -1,0 +1,36 @@
+"""`berth login` without a token: a code in the terminal, which somebody allows (the page: tests/accounts/device_logins)."""
+
+import re
+import subprocess
+
+import pytest
+
+from tests.clients.terminal import Terminal
+from tests.stack.harness import Stack
+
+pytestmark = pytest.mark.xdist_group("clients")
+
+ANSWER = """
+from accounts.device_logins.logins import answer_login
+from accounts.models import User
+answer_login(user=User.objects.get(email="bob@example.com"), user_code="{code}", allow={allow})
+"""
+
+
+@pytest.mark.parametrize(("allow", "code"), [(True, 0), (False, 3)])
+def test_a_code_is_answered_somewhere_else(market: Stack, stranger: Terminal, allow: bool, code: int) -> None:
+    line = [*stranger.program, "login", market.url, "--device", "--scope", "instances:read", "--scope", "account:read"]
+    login = subprocess.Popen(line, env=stranger.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert login.stderr is not None
+        shown = re.search(r"/device and enter the code ([A-Z]{4}-[A-Z]{4})", login.stderr.readline())
+        assert shown is not None
+        market.manage("shell", "--verbosity", "0", "-c", ANSWER.format(code=shown.group(1), allow=allow))
+        assert login.wait(60) == code, login.stderr.read()
+    finally:
+        login.kill()
+        login.communicate()
+    if allow:
+        assert "bob@example.com" in stranger.must("whoami")
+        assert stranger.json("ls") == []
+        assert stranger.run("wallet").returncode == 3, "only the scopes that were allowed"

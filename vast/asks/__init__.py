@@ -1,0 +1,1 @@
+"""Asks: an offer with a number of GPUs, a mode and a price, under a short number."""

@@ -1,0 +1,1 @@
+"""Instances as clients of Vast read and change them."""

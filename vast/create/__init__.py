@@ -1,0 +1,1 @@
+"""Orders as clients of Vast send them."""

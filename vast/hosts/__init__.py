@@ -1,0 +1,1 @@
+"""Hosts, as their owners list and price them."""

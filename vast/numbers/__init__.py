@@ -1,0 +1,1 @@
+"""Short integers in place of the UUIDs of other apps."""

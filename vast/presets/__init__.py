@@ -1,0 +1,1 @@
+"""Launch templates as clients of Vast keep them."""

@@ -1,0 +1,1 @@
+"""Searches in the query syntax of Vast."""

@@ -1,0 +1,1 @@
+"""Variables of an account, which clients of Vast call environment variables or secrets."""

@@ -1,0 +1,1 @@
+"""Launch templates: what a renter starts from, in versions."""

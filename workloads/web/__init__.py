@@ -1,0 +1,1 @@
+"""Web interface of workloads: API and pages."""

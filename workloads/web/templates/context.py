@@ -1,0 +1,95 @@
+"""Template contexts of the gallery and of a template's page."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+
+from accounts.models import User
+from accounts.selectors import teams_of
+from common.ids import public_id
+from marketplace.web.search.rows import offer_rows, rent_query
+from storage.images.selectors import usable_images
+from workloads.models import LaunchTemplate, TemplateVersion
+from workloads.states import Category
+from workloads.templates.gallery import search_templates
+from workloads.templates.market import LowestPrice, image_for, lowest_price, offers_for, query_of
+from workloads.templates.readme import readme_html
+from workloads.templates.selectors import (
+    find_version,
+    sees_all_versions,
+    template_key,
+    version_of,
+    versions_seen,
+)
+from workloads.web.templates.forms import VisibilityForm
+
+_CARDS: Final = 24
+_OFFERS: Final = 8
+_VERSIONS: Final = 20
+
+
+@dataclass(frozen=True)
+class TemplateCard:
+    """A template in the gallery, with the cheapest offer that it can run on."""
+
+    template: LaunchTemplate
+    version: TemplateVersion
+    price: LowestPrice
+
+    @property
+    def key(self) -> str:
+        return template_key(self.template)
+
+
+def gallery_context(user: User | None, *, words: str, category: str, source: str, page: str | None) -> dict[str, Any]:
+    chosen = category if category in Category.values else ""
+    rows = Paginator(search_templates(user, words=words, category=chosen, source=source), _CARDS).get_page(page)
+    seen = [(row, version_of(user, row)) for row in rows.object_list]
+    return {
+        "page": rows,
+        "cards": [TemplateCard(row, version, lowest_price(version, user)) for row, version in seen],
+        "words": words,
+        "category": chosen,
+        "source": source,
+        "categories": Category.choices,
+    }
+
+
+def template_context(user: User | None, named: str) -> dict[str, Any]:
+    """Return the context of a template's page; `named` is its id or share link, with or without `@version`."""
+    template, version = find_version(user, named)
+    name, _at, wanted = named.partition("@")
+    query, content = query_of(version, user), version.content
+    page, runs = offers_for(query, _OFFERS), image_for(version, user) is not None
+    own = user is not None and template.owner_id == user.pk
+    launch = content["launch"]
+    return {
+        "template": template,
+        "version": version,
+        "content": content,
+        "key": template_key(template),
+        "named": named,
+        "own": own,
+        "readme": readme_html(template.localized(content["readme"])),
+        "launch_line": shlex.join([*launch["entrypoint"], *launch["command"], *launch["args"]]),
+        "versions": versions_seen(user, template)[:_VERSIONS],
+        "reviews_shown": own and sees_all_versions(user, template),
+        "rows": offer_rows(page.offers, query) if runs else [],
+        "total": page.total if runs else 0,
+        "runs": runs,
+        "rent_query": f"{urlencode({'template': f'{name}@{version.short_hash}' if wanted else name})}&{rent_query(query)}",
+        "visibility_form": _visibility_form(user, template) if own and user is not None else None,
+    }
+
+
+def _visibility_form(user: User, template: LaunchTemplate) -> VisibilityForm:
+    teams = [(public_id("team", team.pk), team.name) for team in teams_of(user)]
+    team = public_id("team", template.team_id) if template.team_id else ""
+    return VisibilityForm(teams=teams, initial={"visibility": template.visibility, "team": team})
+
+
+def image_choices(user: User) -> list[tuple[str, str]]:
+    return [(image.slug, image.title) for image in usable_images(user).order_by("-official", "slug")[:200]]
