@@ -142,7 +142,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what asks for services, and groups: what is kept on one worker is there for a program that it starts."""
+    """Leave out what asks for services or is marked as needing more than they."""
     if config.getoption("without_services"):
         left_out = [item for item in items if _needs_services(item)]
         items[:] = [item for item in items if not _needs_services(item)]
@@ -151,7 +151,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _needs_services(item: pytest.Item) -> bool:
     asked = {"services", "live_server"} & set(getattr(item, "fixturenames", ()))
-    marked = any(item.get_closest_marker(name) for name in ("django_db", "xdist_group", "docker", "browser"))
+    marked = any(item.get_closest_marker(name) for name in ("django_db", "stack", "docker", "browser"))
     return bool(asked) or marked
 
 

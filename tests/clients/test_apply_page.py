@@ -9,7 +9,7 @@ from berth.cli.declared.kinds import INSTANCE, TEMPLATE, VOLUME
 from berth.cli.declared.plans import SIGNS
 from tests.clients.terminal import Terminal
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "apply.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"<!-- test: (\w+) -->\n```yaml\n(.*?)```", PAGE, re.DOTALL))

@@ -11,7 +11,7 @@ from tests.clients.bad_network import Network, bad_network
 from tests.clients.terminal import Terminal
 from tests.stack.harness import Stack
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from tests.clients.terminal import Terminal
 from tests.stack.harness import Stack
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 RENT = ("rent", "rtx-4090", "--disk", "10", "--yes", "--timeout", "120")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.clients.plans import Declare, actions, calls, changed
 from tests.clients.terminal import Terminal
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 
 def test_from_nothing_to_nothing(carol: Terminal, declare: Declare) -> None:

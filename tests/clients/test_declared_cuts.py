@@ -13,7 +13,7 @@ from tests.clients.bad_network import Network, bad_network
 from tests.clients.terminal import Terminal
 from tests.stack.harness import Stack
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 FILES = [
     {"kind": "template", "name": "cut", "spec": {"image": "berth-base", "launch": {"env": {"A": "1"}}}},

@@ -8,7 +8,7 @@ from tests.clients.plans import Declare, actions, changed
 from tests.clients.terminal import Terminal
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a template that the host doesn't suit": ({"launch_template": "huge"}, "The template needs"),

@@ -17,7 +17,7 @@ from tests.docker.conftest import engine, image  # noqa: F401 fixtures
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "exec-and-copy.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"<!-- test: (\w+) -->\n```(?:sh|python)\n(.*?)```", PAGE, re.DOTALL))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clients.terminal import SOURCE, Terminal
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 README = (SOURCE.parent / "README.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"<!-- test: (\w+) -->\n```python\n(.*?)```", README, re.DOTALL))

@@ -16,7 +16,7 @@ from common.http.openapi import schema
 from scripts.client_code.document import Document, Operation
 from tests.stack.harness import Stack
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 READS = [
     each

@@ -16,7 +16,7 @@ from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")

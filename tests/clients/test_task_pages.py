@@ -42,7 +42,6 @@ def newcomer(real_market: Stack, ada: Terminal, engine: Any, image: str) -> Term
 
 
 @pytest.mark.docker
-@pytest.mark.xdist_group("docker")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", SAID)
 def test_the_page_runs(newcomer: Terminal, tmp_path: Path, page: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.clients.terminal import Terminal
 from tests.stack.harness import Stack
 
-pytestmark = pytest.mark.xdist_group("clients")
+pytestmark = pytest.mark.stack
 
 SECRET = "s3cret-of-a-template"
 

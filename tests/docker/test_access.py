@@ -20,7 +20,7 @@ from instances.core.passwords import hash_password
 from tests.agents.daemon.market import renamed
 from tests.docker.conftest import Host, Ssh, eventually, free_port
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 QUIET = ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR")
 OUTSIDE, INSIDE = "198.18.77.1", "198.18.77.2"  # of the range for benchmarks: the host's and a visitor's

@@ -9,7 +9,7 @@ from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import renamed
 from tests.docker.conftest import Host, Ssh, eventually
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 SUM = "sha256sum /data/file"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 KEY = "/etc/ssh/ssh_host_ed25519_key.pub"
 
 

@@ -14,7 +14,7 @@ from tests.agents.daemon.market import Market, renamed
 from tests.docker.conftest import Host, Ssh, eventually, host_maker
 from tests.docker.second_engine import SecondEngine, build_tiny_image
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 TINY = "berth/tiny:test"
 Outside = Callable[[Any, str], None]

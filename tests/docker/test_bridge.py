@@ -21,7 +21,7 @@ from tests.docker.plain import PLAIN, SMALL, plain_images
 from tests.docker.test_streams import relay_port, streams_of
 
 __all__ = ["plain_images", "relay_port"]
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 
 class Client:

@@ -17,7 +17,7 @@ from agents.protocol.messages import DesiredInstance, ObservedOperation, Operati
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import Host, eventually
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 class Box:

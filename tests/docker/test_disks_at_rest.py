@@ -13,7 +13,7 @@ import pytest
 from agents.daemon.disks import ext4
 from agents.daemon.disks.loop_disks import LoopDisks
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 ID = uuid.uuid4().hex
 WRITTEN = b"written a moment before the stop" * 4096
 

@@ -17,7 +17,6 @@ from tests.docker.second_engine import SecondEngine, build_tiny_image
 
 pytestmark = [
     pytest.mark.docker,
-    pytest.mark.xdist_group("docker"),
     # Docker's client leaves a socket open where nobody listens: until the engine is back, that is every call.
     pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -14,7 +14,7 @@ import pytest
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 ATTEMPTS = Path(__file__).with_name("escapes.py")
 AT_LEAST = 40

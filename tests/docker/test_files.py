@@ -14,7 +14,7 @@ from tests.docker.conftest import eventually
 from tests.docker.test_streams import Way, relay_port, way
 
 __all__ = ["relay_port", "way"]
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 MB = 2**20
 ODD = ["a name", "数据 集.txt", 'it\'s "quoted" $HOME `id` \\n', "two\nlines\n", "-rf", "*", "\udcff\udcfe"]

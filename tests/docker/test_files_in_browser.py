@@ -23,7 +23,7 @@ from tests.web.shells import host_with_shells
 from tests.web.world import World, order, report
 
 __all__ = ["chromium", "site", "world"]
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 FOLDER = "/srv/数据 here"
 

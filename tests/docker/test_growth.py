@@ -19,7 +19,7 @@ from agents.daemon.lib.sizes import GIB
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from tests.docker.conftest import Host, Ssh
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 ID = uuid.uuid4().hex
 
 

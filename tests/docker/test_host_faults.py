@@ -20,7 +20,7 @@ from tests.agents.daemon.market import Market, renamed
 from tests.docker.conftest import Host, Ssh, free_port, host_maker
 from tests.storage.stub_registry import StubRegistry
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 NewOrder = Callable[..., DesiredInstance]
 MIB = 1024**2
 STUBBORN = "berth/stubborn:test"

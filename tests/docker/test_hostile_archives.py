@@ -17,7 +17,7 @@ from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.lib.errors import Failed
 from agents.daemon.transfer.root_export import DockerRootStore
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 Files = dict[str, bytes]
 
 

@@ -19,7 +19,7 @@ from agents.daemon.operations.rclone_container import DockerSyncContainers
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.docker.conftest import Host
 from tests.storage.stub_registry import StubRegistry
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 NewOrder = Callable[..., DesiredInstance]
 PROGRAM = """
 #include <stdlib.h>

@@ -17,7 +17,7 @@ from scripts.agent_release import make_key, make_release
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import ROOT
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 # What apt would bring is brought once, so that no run waits for a mirror; the script finds that nothing is missing.
 RECIPE = """FROM debian:bookworm-slim

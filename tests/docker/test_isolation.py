@@ -11,7 +11,7 @@ from agents.daemon.docker_engine.firewall import Firewall, jumps, resolvers_of, 
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 
 def _reaches(ssh: Ssh, order: DesiredInstance, address: str, port: int) -> bool:

@@ -21,7 +21,7 @@ from tests.docker.kill_matrix import build_greeter, checksum, nursery
 from tests.docker.kill_stage import GREETER, Action, Stage, Tour, open_stage
 from tests.storage.stub_registry import StubRegistry
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 KEPT = b"installed by the renter"
 
 

@@ -22,7 +22,7 @@ from tests.docker.kill_stage import GREETER, Stage, open_stage
 from tests.docker.second_engine import SecondEngine
 from tests.web.serving import free_port, relay
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 KEPT: Final = b"installed by the renter"
 ROOT: Final = 9
 

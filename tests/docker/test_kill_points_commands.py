@@ -23,7 +23,7 @@ from tests.docker.kill_stage import Step
 from tests.docker.second_engine import SecondEngine
 from tests.docker.test_uninstall import Machine, enrolled, machine, market, order_of, there
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 __all__ = ["machine", "market", "there"]  # fixtures
 KEPT: Final = b"of the renter"
 NOTHING: Final = ("", 0)

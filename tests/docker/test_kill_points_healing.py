@@ -16,7 +16,7 @@ from tests.docker.kill_matrix import build_greeter, nursery
 from tests.docker.kill_stage import CUT, GREETER, Action, Stage, Tour, open_stage
 from tests.docker.test_kill_points import gpus, running
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 NET = Path("/sys/class/net")
 ANEW = (
     "POST networks/berth-ID/disconnect",

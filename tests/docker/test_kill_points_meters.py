@@ -17,7 +17,7 @@ from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 PORTS = "17000-17999"  # outside the range from which the kernel takes outgoing ports
 # What is charged of an instance's use: from when to when, as the market has it.
 METERS = """

@@ -9,7 +9,7 @@ from tests.docker.kill_matrix import build_greeter, nursery
 from tests.docker.kill_stage import GREETER, Action, Stage, Tour, open_stage
 from tests.docker.test_kill_points import KEPT, STOP, change, gpus, running, shares
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.docker.conftest import Host, Ssh, eventually
 from tests.docker.plain import PLAIN, SMALL, plain_images
 
 __all__ = ["plain_images"]
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 PLANTED = "s3cret'pl\"ant$d\\x"
 SERVER = """

@@ -12,7 +12,7 @@ from agents.daemon.disks.system_disks import mounted_at
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 def run(host: Host, order: DesiredInstance) -> DesiredInstance:

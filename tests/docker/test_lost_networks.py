@@ -11,7 +11,7 @@ from agents.daemon.docker_engine.container_spec import bridge_name, network_name
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 def remove_network(host: Host, order: DesiredInstance) -> None:

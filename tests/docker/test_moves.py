@@ -20,7 +20,7 @@ from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 TINY = "berth/tiny:test"
 PORTS = ("31000-31499", "31500-31999")

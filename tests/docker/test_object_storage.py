@@ -17,7 +17,7 @@ from tests.agents.daemon.market import Market
 from tests.docker.conftest import SYNC_IMAGE, Host, Ssh, eventually
 from tests.storage.object_store import BUCKET, REGION, Key, ObjectStore
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 # What people's tools name files, and what a shell or a parser could stumble over.
 NAMES = ("a b", "模型 1.bin", 'it\'s "quoted"', "-rf", "sub/deep/.hidden", "weird;$(touch x)&")

@@ -13,7 +13,7 @@ from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 OUTSIDE, GATEWAY = "45.67.9.2", "45.67.9.1"
 OPEN, MAIL, MANY = 8080, (25, 465, 587), 9090

@@ -21,7 +21,7 @@ from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 NET = Path("/sys/class/net")
 SOON = 0.3

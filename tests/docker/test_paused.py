@@ -13,7 +13,7 @@ from agents.daemon.docker_engine import cgroups
 from agents.protocol.messages import DesiredInstance, ObservedInstance
 from tests.docker.conftest import Host, eventually
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 PROMPTLY = 10.0
 

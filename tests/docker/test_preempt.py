@@ -8,7 +8,7 @@ import pytest
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 NewOrder = Callable[..., DesiredInstance]
 
 # Saves its work when it is told to; and what does not know signals must live on.

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # needs root, as an engine does
+pytestmark = pytest.mark.docker  # needs root, as an engine does
 
 MARKET, PUBLIC, HOST_V6, MARKET_V6 = "45.67.8.1", "45.67.8.2", "2a0b:1::2", "2a0b:1::1"
 PORTS: Final = (20_000, 20_999)

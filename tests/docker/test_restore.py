@@ -15,7 +15,7 @@ from tests.stack.harness import Stack
 from tests.stack.test_restore import make_backup, restore, start_market, stop_market
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack
 from tests.stack.test_self_test import run_self_test
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 REAL = ("engine_version", "kernel", "disk_free", "disk_read", "disk_write", "disk_random_read", "disk_random_write")
 
 

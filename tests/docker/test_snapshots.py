@@ -15,7 +15,7 @@ from agents.protocol.messages import DesiredInstance, Mount, OperationOrder
 from tests.agents.daemon.market import Market, renamed
 from tests.docker.conftest import Host, Ssh, eventually
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 # A writer that never rests, on the volume and the data disk; each file says in its name how it should begin.
 WRITER = (

@@ -30,7 +30,7 @@ from tests.agents.relay.streaming import sealed_grant
 
 from .conftest import PORTS, Host, eventually, free_port
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 SECRET = "relay-secret-of-the-docker-tests"
 _CHOICES = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "BatchMode=yes")

@@ -19,7 +19,7 @@ from agents.protocol.messages import DesiredInstance, ObservedOperation, Operati
 from tests.docker.conftest import Host, Ssh, eventually
 from tests.docker.second_engine import SecondEngine, build_tiny_image
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 TINY = "berth/tiny:test"
 GIB = 1024**3

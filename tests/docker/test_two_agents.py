@@ -28,7 +28,7 @@ from tests.agents.daemon.market import Market
 from tests.docker.conftest import ROOT, Host
 from tests.docker.second_engine import SecondEngine
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from tests.agents.daemon.market import Market
 from tests.docker.conftest import ROOT
 from tests.docker.second_engine import GATEWAY, SecondEngine, build_tiny_image
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 TINY: Final = "berth/tiny:test"
 
 

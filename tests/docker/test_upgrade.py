@@ -25,7 +25,7 @@ from tests.agents.daemon.market import Market
 from tests.docker.conftest import ROOT, Host
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 # Versions of which one crashes at its start, and one runs and is never heard.
 CRASHING: Final = ("host_process.py", "    again = threading.Event()\n", '    raise SystemExit("broken")\n')

@@ -23,7 +23,7 @@ from agents.protocol.messages import Mount, OperationOrder
 from tests.agents.daemon.transfer.test_instance_transfer import Exchange
 from tests.agents.daemon.transfer.test_transfer_protocol import KEY
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 ID = uuid.uuid4().hex
 
 

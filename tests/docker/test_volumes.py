@@ -15,7 +15,7 @@ from agents.daemon.disks import ext4
 from agents.daemon.disks.loop_disks import DiskCommandFailed, DiskFull, DiskMissing, LoopDisks
 from agents.daemon.lib.sizes import GIB
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 ID = uuid.uuid4().hex
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agents.daemon.docker_engine.cgroups import usage_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
+pytestmark = pytest.mark.docker  # one engine, one firewall
 
 
 def test_a_kill_for_lack_of_memory_is_counted(engine: Any, image: str) -> None:

@@ -18,7 +18,7 @@ from agents.relay.routes import build_app
 from tests.agents.relay.streaming import sealed_grant
 from tests.docker.conftest import Host, Ssh, eventually
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 SECRET = "relay-secret-of-the-docker-tests"
 Link = Callable[[DesiredInstance, int, str], str]

@@ -14,7 +14,7 @@ from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 GPU_NAME = "RTX 4090"
 PORTS = "30000-30999"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.ops.conftest import ROOT, Up, wait_until
 
-pytestmark = [pytest.mark.xdist_group("stack"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(400)]
 START_WITHIN_S = 180  # the first start of a machine that runs other tests beside it
 FLEET_SIZE = 20
 PARTS = ("postgres -D", "redis-server", "agents.relay", "granian", "celery -A config beat", "celery -A config worker")

@@ -8,7 +8,7 @@ from tests.stack import renting
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("drill")
+pytestmark = pytest.mark.stack
 
 
 def _running_box(stack: Stack, name: str) -> dict[str, object]:

@@ -12,7 +12,7 @@ from tests.stack import renting
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = pytest.mark.stack
 
 RENTERS = 6
 ROUNDS = 3

@@ -11,7 +11,7 @@ import pytest
 from tests.stack import load
 from tests.stack.harness import Stack
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = pytest.mark.stack
 
 SOCKETS = 500
 # A bound for a busy machine, not a measurement: a request behind a held thread would take as long as the hold.

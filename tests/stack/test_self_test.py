@@ -9,7 +9,7 @@ from tests.stack import renting
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = pytest.mark.stack
 
 
 def finished_test(client: httpx.Client, host_id: str, test_id: str) -> dict[str, Any]:

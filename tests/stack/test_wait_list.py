@@ -9,7 +9,7 @@ from tests.stack import renting
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = pytest.mark.stack
 
 WAITERS, FREED, RENTERS = 100, 10, 5  # an account has at most 20 places
 ORDER = {"q": "gpu=a10 region=queue", "action": "rent", "image": "berth-base", "max_price": "4.00", "data_disk_gb": 0}

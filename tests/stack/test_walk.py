@@ -5,7 +5,7 @@ import pytest
 from tests.stack import renting
 from tests.stack.harness import Stack
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = pytest.mark.stack
 
 _COUNTED = """
 SELECT last_sequence FROM agent_gateway_agentidentity agent JOIN marketplace_host host ON host.id = agent.host_id

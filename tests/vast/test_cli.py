@@ -17,7 +17,7 @@ from tests.stack.test_self_test import run_self_test
 from tests.vast.terminal import BIN, VastTerminal, installed
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

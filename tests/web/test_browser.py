@@ -16,7 +16,7 @@ from tests.one_time_code import current_code
 from tests.web.conftest import Site, has_copied
 from tests.web.world import KEY, OTHER_KEY, PASSWORD, World, order, person, report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 PHONE = {"width": 390, "height": 844}
 

@@ -15,7 +15,7 @@ from tests.web.conftest import Site
 from tests.web.world import World, report
 from tests.web.world_actions import rented_running
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 TYPE_AT_ONCE = """([id, value]) => {
     const watcher = new MutationObserver(() => {

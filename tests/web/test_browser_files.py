@@ -15,7 +15,7 @@ from tests.web.conftest import Site
 from tests.web.file_journey import cut_after, journey, sum_of
 from tests.web.world import report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 def test_a_day_with_files_on_a_phone(site: Site, host: StreamHost, tmp_path: Path) -> None:

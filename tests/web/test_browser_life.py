@@ -11,7 +11,7 @@ from instances.orders.rent import rent_instance
 from tests.web.conftest import Site
 from tests.web.world import World, person, report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 def rented(world: World, email: str, name: str, gpus: int) -> Instance:

@@ -27,7 +27,7 @@ from tests.web.world_papers import paper_pages
 from tests.web.world_payouts import payout_pages
 from tests.web.world_watching import watching_pages
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 Pages = Mapping[str, tuple[str, str]]
 PHONE: Final = {"width": 390, "height": 844}

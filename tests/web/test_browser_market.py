@@ -10,7 +10,7 @@ from tests.web.conftest import Site
 from tests.web.world import World
 from tests.web.world_crowd import crowd
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 PHONE = {"width": 390, "height": 844}
 

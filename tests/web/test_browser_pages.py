@@ -7,7 +7,7 @@ from common.ids import public_id
 from tests.web.conftest import Site
 from tests.web.world import World, order, report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 PUBLIC = (
     *(

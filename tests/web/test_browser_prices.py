@@ -10,7 +10,7 @@ from tests.web.conftest import Site
 from tests.web.test_browser_pages import _check
 from tests.web.world import World
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])

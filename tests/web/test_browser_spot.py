@@ -10,7 +10,7 @@ from marketplace.models import Offer
 from tests.web.conftest import Site
 from tests.web.world import World, report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("width", [390, 1440])

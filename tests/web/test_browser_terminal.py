@@ -9,7 +9,7 @@ from tests.agents.relay.streaming import Shell, StreamHost
 from tests.web.conftest import Site
 from tests.web.world import World, report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 def screen(page: Page) -> str:

@@ -20,7 +20,7 @@ from tests.web.conftest import Site
 from tests.web.shells import host_with_shells
 
 __all__ = ["engine", "image", "plain_images"]
-pytestmark = [pytest.mark.browser, pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = [pytest.mark.browser, pytest.mark.docker]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from marketplace.hosts.offers import set_price
 from tests.web.conftest import Site
 from tests.web.world import World, keep_alive
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 PHONE = {"width": 390, "height": 844}
 

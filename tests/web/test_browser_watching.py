@@ -12,7 +12,7 @@ from tests.web.conftest import Site
 from tests.web.world import World, keep_alive, order, report, run_for
 from tests.web.world_watching import a_month_of_use
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("width", [390, 1440])

@@ -27,7 +27,7 @@ from tests.stack.harness import BIN, ROOT, free_ports
 from tests.waiting import wait_until
 
 BODY_S = 1
-pytestmark = pytest.mark.xdist_group("front")
+pytestmark = pytest.mark.stack
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from tests.docker.desk import PATIENCE_MS, Desk, Engine, rent
 from tests.docker.test_object_storage import contents
 from tests.storage.object_store import BUCKET, REGION, Key, ObjectStore
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 # The day on which its data is deleted is now: what the sweeps do then, whether or not they have come by already.
 DAY_OF_DELETION = """

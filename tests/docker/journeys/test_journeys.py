@@ -13,7 +13,7 @@ from tests.docker.looking import paths_with
 from tests.stack import renting
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 
 def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.docker.desk import PATIENCE_MS, TOO_LATE, Desk, Engine, rent
 from tests.stack import renting
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 DUE = """
 from django.utils import timezone

@@ -21,7 +21,7 @@ from tests.stack.harness import BIN, Stack
 from tests.storage.object_store import BUCKET, REGION, ObjectStore
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+pytestmark = pytest.mark.docker
 
 MARK = "7hQ2plantedZ"
 AT_RENT, AT_RESTART, OF_CHANNEL = (f"{MARK}{kind}9Zk" for kind in ("AtRent", "AtRestart", "OfChannel"))
