@@ -12,7 +12,7 @@ TEMPLATES = Path(settings.BASE_DIR) / "templates"
 OURS = sorted(path.relative_to(TEMPLATES).as_posix() for path in TEMPLATES.rglob("*.html") if "panels" not in path.parts)
 PROSE = ("guide/en/", "guide/zh/")  # whole pages in one language; tests/marketplace/guide/test_guide_views.py asks for both
 KNOWN = {
-    *("Berth", "GPU", "VRAM", "GB", "RAM", "SSH", "JupyterLab", "TensorBoard", "CUDA", "OpenAPI", "ID", "min", "EN"),
+    *("Berth", "GPU", "VRAM", "GB", "RAM", "SSH", "UDP", "JupyterLab", "TensorBoard", "CUDA", "OpenAPI", "ID", "min", "EN"),
     *("TFLOPS", "data", "berth__", "sse", "connect", "NVLink", "PCIe", "NVLinkPCIe", "Mbit", "CPU", "MiB", "PDF"),
     *("notin", "price", "vram"),  # the search line reads the same in every language,
     *("mnt", "pub", "behind", "nat"),  # so do folders, the options of a command,
