@@ -84,8 +84,8 @@ def access_credential(user: User) -> str:
 
 def ticket_credentials_of(user: User) -> list[str]:
     """Return the credentials that a ticket depends on: the account's version, and the session or token."""
-    asked = origin().credential
-    return [access_credential(user), *([asked] if asked else [])]
+    credential = origin().credential
+    return [access_credential(user), *([credential] if credential else [])]
 
 
 def id_of_address(email: str) -> UUID | None:

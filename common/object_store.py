@@ -52,8 +52,8 @@ def signed_headers(
     request = "\n".join([method, path, query, lines, names, digest])
     to_sign = "\n".join([_ALGORITHM, stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
     signature = hmac.new(_key(secret, stamp[:8], region), to_sign.encode(), hashlib.sha256).hexdigest()
-    said = f"{_ALGORITHM} Credential={key_id}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {"x-amz-content-sha256": digest, "x-amz-date": stamp, "Authorization": said}
+    header = f"{_ALGORITHM} Credential={key_id}/{scope}, SignedHeaders={names}, Signature={signature}"
+    return {"x-amz-content-sha256": digest, "x-amz-date": stamp, "Authorization": header}
 
 
 def _key(secret: str, day: str, region: str) -> bytes:

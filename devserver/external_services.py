@@ -38,8 +38,8 @@ def check_servers(environment: Mapping[str, str]) -> None:
 def _check_postgres(url: str) -> None:
     settings = database_from_url(url)
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
-    asked: dict[str, Any] = {ours: settings[theirs] for ours, theirs in names.items() if settings[theirs]}
-    psycopg2.connect(connect_timeout=ANSWER_S, **asked).close()
+    options: dict[str, Any] = {ours: settings[theirs] for ours, theirs in names.items() if settings[theirs]}
+    psycopg2.connect(connect_timeout=ANSWER_S, **options).close()
 
 
 def _check_redis(url: str) -> None:

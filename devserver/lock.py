@@ -43,15 +43,15 @@ def stop_running(pid_file: Path, within_s: float = STOP_WITHIN_S) -> bool:
         TimeoutError: It did not stop in time.
     """
     deadline = time.monotonic() + within_s
-    asked = False
+    has_signalled = False
     while time.monotonic() < deadline:
         try:
             StackLock(pid_file).release()
         except AlreadyRunning as running:
-            if not asked and str(running).isdigit():
+            if not has_signalled and str(running).isdigit():
                 os.kill(int(str(running)), signal.SIGTERM)
-                asked = True
+                has_signalled = True
             time.sleep(0.1)
         else:
-            return asked
+            return has_signalled
     raise TimeoutError(f"The stack of {pid_file} did not stop within {within_s:g} s.")

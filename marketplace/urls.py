@@ -81,10 +81,10 @@ def search_urlpatterns(image_needs: search_api.NeedsOfImage, place_of_volume: Pl
     The callbacks come from the storage app, a higher layer: the CUDA version that an image needs, and the host of
     a volume.
     """
-    asked = {"image_needs": image_needs, "place_of_volume": place_of_volume}
+    parts = {"image_needs": image_needs, "place_of_volume": place_of_volume}
     return [
-        path("offers", search_api.OffersView.as_view(**asked), name="api_offers"),
-        path("offers/facets", search_api.FacetsView.as_view(**asked), name="api_offer_facets"),
+        path("offers", search_api.OffersView.as_view(**parts), name="api_offers"),
+        path("offers/facets", search_api.FacetsView.as_view(**parts), name="api_offer_facets"),
     ]
 
 

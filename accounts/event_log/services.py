@@ -25,14 +25,14 @@ _NAMED_CHARS: Final = 100
 def record_event(*, user_id: UUID | None, kind: str, subject: str = "") -> AccountEvent:
     """Record an event in the caller's transaction, and mail the owner about urgent kinds."""
     assert kind in EVENT_KINDS, kind
-    asked = origin()
+    current = origin()
     event = AccountEvent.objects.create(
         user_id=user_id,
         kind=kind,
         subject=one_line(subject, most=_SUBJECT_CHARS),
-        via=asked.via[:_VIA_CHARS],
-        address=asked.address or None,
-        agent=asked.agent,
+        via=current.via[:_VIA_CHARS],
+        address=current.address or None,
+        agent=current.agent,
         at=clock.now(),
     )
     if kind in MAILED_KINDS and user_id is not None:

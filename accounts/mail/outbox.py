@@ -115,12 +115,12 @@ def _record_sent(one: OutgoingMail, now: datetime) -> None:
 
 
 def _record_fault(one: OutgoingMail, fault: Exception, now: datetime) -> None:
-    said = fault_name(fault)
-    logger.warning("mail %s (%s) was not sent in try %s: %s", one.pk, one.key or "-", one.tries, said)
+    fault_text = fault_name(fault)
+    logger.warning("mail %s (%s) was not sent in try %s: %s", one.pk, one.key or "-", one.tries, fault_text)
     with use_case():
         _waiting().filter(pk=one.pk, tries=one.tries).update(
             due_at=min(now + _wait_after(one.tries), one.expires_at),
-            fault=said,
+            fault=fault_text,
             server_failed_at=None if concerns_one_mail(fault) else now,
         )
 
@@ -131,8 +131,8 @@ def _give_up(now: datetime) -> None:
         over = list(_free(now).filter(expires_at__lte=now)[:MAIL_BATCH])
         OutgoingMail.objects.filter(pk__in=[one.pk for one in over]).update(given_up_at=now, body="")
     for one in over:
-        said = one.fault or "its time was over"
-        logger.error("mail %s (%s) is given up after %s tries: %s", one.pk, one.key or "-", one.tries, said)
+        reason = one.fault or "its time was over"
+        logger.error("mail %s (%s) is given up after %s tries: %s", one.pk, one.key or "-", one.tries, reason)
 
 
 def _server_rests(now: datetime) -> bool:

@@ -32,7 +32,7 @@ _WRONG: Final[dict[str, str | Promise]] = {
 }
 
 
-def check_credentials(*, service: str, given: Credentials) -> Credentials:
+def check_credentials(*, service: str, credentials: Credentials) -> Credentials:
     """Return the credentials of this service, in one form.
 
     Raises:
@@ -42,18 +42,20 @@ def check_credentials(*, service: str, given: Credentials) -> Credentials:
     errors = [
         FieldError(name, "required", "This service needs it.")
         for name in form.fields
-        if name not in OPTIONAL_FIELDS and name not in given.values()
+        if name not in OPTIONAL_FIELDS and name not in credentials.values()
     ]
-    errors += [FieldError(name, "unknown", "This service has none.") for name in given.values() if name not in form.fields]
+    errors += [
+        FieldError(name, "unknown", "This service has none.") for name in credentials.values() if name not in form.fields
+    ]
     errors += [
         FieldError(name, "too_long", "This is too long.")
-        for name, value in given.values().items()
+        for name, value in credentials.values().items()
         if len(value) > (MAX_WEBHOOK_URL_CHARS if name == "url" else MAX_CHANNEL_SECRET_CHARS)
     ]
     if errors:
         raise InvalidInput("; ".join(f"{error.field}: {error.detail}" for error in errors), errors=errors)
     try:
-        found = form.check(given)
+        found = form.check(credentials)
     except WrongCredential as wrong:
         raise wrong_field(wrong.name, str(_WRONG[wrong.code])) from None
     if service == NotificationChannel.Service.JSON:

@@ -41,7 +41,7 @@ def add_channel(
     """
     if service not in SERVICES:
         raise wrong_field("service", f"Choose from {', '.join(SERVICES)}.")
-    checked = check_credentials(service=service, given=credentials)
+    checked = check_credentials(service=service, credentials=credentials)
     with use_case():
         User.objects.select_for_update(of=("self",), no_key=True).get(pk=user.pk)  # so that two cannot pass the limit
         if channels_of(user).count() >= MAX_CHANNELS:
@@ -131,9 +131,9 @@ def send_again(*, user: User, channel_id: UUID, delivery_id: UUID) -> Notificati
 
 def _check_pace(channel: NotificationChannel) -> None:
     """Limit what a user can have sent to a locked channel, since its address may be somebody else's."""
-    asked = Q(event__kind=CHANNEL_TEST) | Q(first_due_at__gt=F("created_at"))
+    counted = Q(event__kind=CHANNEL_TEST) | Q(first_due_at__gt=F("created_at"))
     since = clock.now() - timedelta(minutes=1)
-    if NotificationDelivery.objects.filter(asked, channel=channel, first_due_at__gt=since).count() >= SENDS_PER_MINUTE:
+    if NotificationDelivery.objects.filter(counted, channel=channel, first_due_at__gt=since).count() >= SENDS_PER_MINUTE:
         raise TooOften("Too many tests: wait a minute before you try again.", wait=60)
 
 
@@ -146,16 +146,16 @@ def _pause_or_resume(channel: NotificationChannel, paused: bool, now: datetime) 
         old.filter(first_due_at__lte=now - NOTIFICATION_TRIED).update(due_at=None, gave_up_at=now, fault="expired")
 
 
-def _replaced(channel: NotificationChannel, given: Credentials) -> Credentials | None:
+def _replaced(channel: NotificationChannel, credentials: Credentials) -> Credentials | None:
     """Return the channel's credentials with the given ones in their place; None if none were given."""
-    changes = given.values()
+    changes = credentials.values()
     if not changes:
         return None
     try:
         present = unseal(channel).values()
     except CannotDecrypt:
         present = {}  # sealed under a lost key: all of them have to be entered
-    return check_credentials(service=channel.service, given=Credentials(**{**present, **changes}))
+    return check_credentials(service=channel.service, credentials=Credentials(**{**present, **changes}))
 
 
 def _kinds(kinds: Sequence[str]) -> list[str]:

@@ -21,17 +21,17 @@ def stop_channel(channel_id: UUID, fault: str) -> None:
     record_event(user_id=channel.user_id, kind="channel.stopped", subject=f"{channel.service}: {channel.name}")
     page = settings.SITE_URL + reverse("notification_channel", args=[public_id("chan", channel.pk)])
     with override(channel.user.language):
-        told = {
+        params = {
             "name": name_in_mail(channel.name),
             "service": channel.get_service_display(),
             "why": str(FAULT_WORDS.get(fault, fault)).rstrip(".。"),
         }
         sentences = [
-            _("Berth no longer sends notifications to %(name)s (%(service)s): every attempt failed.") % told,
-            _("Reason: %(why)s.") % told,
+            _("Berth no longer sends notifications to %(name)s (%(service)s): every attempt failed.") % params,
+            _("Reason: %(why)s.") % params,
             _("Fix the channel, then resume it. Notifications of the last 24 hours are sent then."),
             page,
         ]
-        subject = _("Notification channel %(name)s was turned off") % told
+        subject = _("Notification channel %(name)s was turned off") % params
     key = f"channel-stopped:{channel.pk.hex}:{channel.paused_at:%Y%m%dT%H%M%S}"
     queue_mail(to=channel.user.email, subject=subject, body="\n\n".join(sentences), key=key)

@@ -66,9 +66,9 @@ def _detail(facts: Facts) -> str:
     return name_in_mail(str(facts.get("detail") or ""), most=_LINE_CHARS) if facts.get("detail") else ""
 
 
-def _moment(told: object) -> str:
+def _moment(value: object) -> str:
     try:
-        at = datetime.fromisoformat(str(told))
+        at = datetime.fromisoformat(str(value))
     except ValueError:
         return "–"
     return moment_words(at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))
@@ -108,13 +108,13 @@ def _schedule(facts: Facts) -> tuple[str, list[str]]:
 
 
 def _release_warning(facts: Facts) -> tuple[str, list[str]]:
-    told = {**_name(facts), "at": _moment(facts.get("release_at", facts.get("delete_at")))}
-    return _("%(name)s: data will be deleted at %(at)s") % told, [_days(facts)]
+    params = {**_name(facts), "at": _moment(facts.get("release_at", facts.get("delete_at")))}
+    return _("%(name)s: data will be deleted at %(at)s") % params, [_days(facts)]
 
 
 def _storage_warning(facts: Facts) -> tuple[str, list[str]]:
-    told = {**_name(facts), "at": _moment(facts.get("delete_at"))}
-    return _("%(name)s will be deleted at %(at)s") % told, [
+    params = {**_name(facts), "at": _moment(facts.get("delete_at"))}
+    return _("%(name)s will be deleted at %(at)s") % params, [
         _days(facts),
         _("Top up before then to resume billing and cancel the deletion."),
     ]
@@ -148,13 +148,13 @@ def _sync_failed(facts: Facts) -> tuple[str, list[str]]:
 
 
 def _alert_raised(facts: Facts) -> tuple[str, list[str]]:
-    told = {**_name(facts), "what": _alert_title(facts)}
-    return _("%(name)s: %(what)s") % told, [_("Alert")]
+    params = {**_name(facts), "what": _alert_title(facts)}
+    return _("%(name)s: %(what)s") % params, [_("Alert")]
 
 
 def _alert_resolved(facts: Facts) -> tuple[str, list[str]]:
-    told = {**_name(facts), "what": _alert_title(facts)}
-    return _("%(name)s: %(what)s") % told, [_("The alert ended.")]
+    params = {**_name(facts), "what": _alert_title(facts)}
+    return _("%(name)s: %(what)s") % params, [_("The alert ended.")]
 
 
 def _alert_title(facts: Facts) -> str:

@@ -46,8 +46,8 @@ def start_session(*, user: User, session_key: str, device: str) -> str:
 
 def record_session_use(*, user_id: UUID, session_key: str, now: datetime) -> None:
     """Record the session's use, with the address and program of the present request."""
-    asked = origin()
-    seen = {"user_id": user_id, "address": asked.address or None, "agent": asked.agent, "seen_at": now}
+    current = origin()
+    seen = {"user_id": user_id, "address": current.address or None, "agent": current.agent, "seen_at": now}
     AccountSession.objects.update_or_create(
         session_key=session_key, defaults=seen, create_defaults={**seen, "created_at": now}
     )

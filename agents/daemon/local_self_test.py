@@ -37,10 +37,10 @@ def as_line(check: Check) -> str:
     """Format one check, with its remedy if it failed; what only the market evaluates shows as measured."""
     words = {True: "passed", False: "failed", None: "measured" if check.value is not None else "not made"}
     gpu = f" {check.gpu}" if check.gpu else ""
-    told = f"{words[check.passed]:9}{check.id}{gpu}: {check.actual}"
+    line = f"{words[check.passed]:9}{check.id}{gpu}: {check.actual}"
     if check.reason == "refused":
         return f"{words[None]:9}{check.id}: {MARKET_ASKS}"
     if check.passed is False:
         wanted = f" (wanted: {check.required})" if check.required else ""
-        return f"{told}{wanted}" + (f"\n{'':9}-> {check.remedy}" if check.remedy else "")
-    return told
+        return f"{line}{wanted}" + (f"\n{'':9}-> {check.remedy}" if check.remedy else "")
+    return line

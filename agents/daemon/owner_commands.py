@@ -88,8 +88,8 @@ def instance_id(text: str) -> str:
     return number
 
 
-def _add_command(commands: Any, name: str, said: str, run: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=said)
+def _add_command(commands: Any, name: str, help_text: str, run: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text)
     parser.set_defaults(run=run)
     parser.add_argument("--state-dir", type=Path, default=DEFAULT_STATE, help="default: %(default)s")
     return parser

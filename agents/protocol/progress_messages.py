@@ -62,7 +62,7 @@ def say(code: str, **params: object) -> Said:
     Raises:
         KeyError: There is no such code, or a parameter is missing.
     """
-    said = Said(code, {name: str(value) for name, value in params.items()})
-    if not said.in_english:
+    message = Said(code, {name: str(value) for name, value in params.items()})
+    if not message.in_english:
         raise KeyError(code)
-    return said
+    return message

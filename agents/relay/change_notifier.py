@@ -184,15 +184,15 @@ class ChangeNotifier:
 
     async def _compare_counters(self) -> None:
         while self._questions:
-            asked, self._questions = self._questions, []
+            questions, self._questions = self._questions, []
             try:
-                values = await self._redis.mget([KEY_PREFIX + topic for topic, _ in asked])
+                values = await self._redis.mget([KEY_PREFIX + topic for topic, _ in questions])
             except REDIS_FAULTS:
                 # They wait on. If Redis is gone, the subscription fails as well, and then all are answered.
-                self._questions = [question for question in asked + self._questions if not question[1].future.done()]
+                self._questions = [question for question in questions + self._questions if not question[1].future.done()]
                 await asyncio.sleep(BACKOFF_S[0])
                 continue
-            for (topic, waiter), value in zip(asked, values, strict=True):
+            for (topic, waiter), value in zip(questions, values, strict=True):
                 self._notify(topic, waiter, int(value) if value and value.isdigit() else 0)
 
     async def _keep_listening(self) -> None:
@@ -222,16 +222,16 @@ class ChangeNotifier:
         logger.info("listening to Redis")
 
     async def _dispatch(self, subscription: PubSub) -> None:
-        asked = False
+        is_waiting = False
         while True:
             message = await subscription.get_message(timeout=QUIET_S)
             if message is None:
-                if asked:
+                if is_waiting:
                     raise RedisError("Redis gave no sign of life.")
                 await subscription.ping()
-                asked = True
+                is_waiting = True
                 continue
-            asked = False
+            is_waiting = False
             if message["type"] == "pmessage":
                 self._deliver(message["channel"].decode(), message["data"])
 

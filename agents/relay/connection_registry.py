@@ -56,14 +56,14 @@ class DialRefused(DialError):
         self.code = checked_code(code)
 
 
-def checked_code(said: object) -> str:
+def checked_code(value: object) -> str:
     """Return an agent's error code if it is well-formed, since it becomes a close reason; else "refused"."""
-    return said if isinstance(said, str) and _CODE.fullmatch(said) else "refused"
+    return value if isinstance(value, str) and _CODE.fullmatch(value) else "refused"
 
 
-def quoted_detail(said: object) -> str:
+def quoted_detail(value: object) -> str:
     """Return an agent's text as one printable line in quotation marks, since the agent may be hostile."""
-    line = str(said)[:LONGEST_DETAIL].translate(_QUOTES)
+    line = str(value)[:LONGEST_DETAIL].translate(_QUOTES)
     words = "".join(letter if letter.isprintable() else " " for letter in line).strip()
     return f"{HOST_SAYS}{words}”" if words else ""
 

@@ -208,12 +208,12 @@ async def _forward_response(upstream: UpstreamConnection, response: h11.Response
     gone = asyncio.ensure_future(_until_gone(receive))
     try:
         while True:
-            heard = asyncio.ensure_future(upstream.receive())
-            await asyncio.wait({heard, gone}, return_when=asyncio.FIRST_COMPLETED)
+            receiving = asyncio.ensure_future(upstream.receive())
+            await asyncio.wait({receiving, gone}, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
-                heard.cancel()
+                receiving.cancel()
                 return False
-            event = heard.result()
+            event = receiving.result()
             if isinstance(event, h11.EndOfMessage):
                 await send({"type": "http.response.body", "body": b""})
                 return True

@@ -56,17 +56,17 @@ class PortChecker:
             RelayError: The nonce was used before, or the host asks too often.
         """
         now = time.monotonic()
-        asked = self._hosts.pop(host, None) or _DialHistory()
-        self._hosts[host] = asked
+        history = self._hosts.pop(host, None) or _DialHistory()
+        self._hosts[host] = history
         while len(self._hosts) > HOSTS_KNOWN:
             self._hosts.popitem(last=False)
-        if nonce in asked.nonces:
+        if nonce in history.nonces:
             raise RelayError(409, "nonce_used", "A nonce is good once.")
-        asked.moments = [moment for moment in asked.moments if moment > now - WINDOW_S]
-        if len(asked.moments) >= DIALS:
+        history.moments = [moment for moment in history.moments if moment > now - WINDOW_S]
+        if len(history.moments) >= DIALS:
             raise RelayError(429, "too_many_dials", "This host was dialled often enough for now.", {"Retry-After": "60"})
-        asked.moments.append(now)
-        asked.nonces.append(nonce)
+        history.moments.append(now)
+        history.nonces.append(nonce)
 
     async def dial(self, address: str, port: int, nonce: str) -> str:
         """Connect and compare the nonce; return "" if it matched, else why the host was not reached."""
@@ -128,8 +128,8 @@ async def _resolve(address: str, port: int) -> list[Address]:
 async def _compare_nonce(place: str, port: int, nonce: str) -> str:
     reader, writer = await asyncio.open_connection(place, port)
     try:
-        heard = await reader.readexactly(len(nonce))
-        return "" if hmac.compare_digest(heard, nonce.encode()) else "someone_else"
+        received = await reader.readexactly(len(nonce))
+        return "" if hmac.compare_digest(received, nonce.encode()) else "someone_else"
     except asyncio.IncompleteReadError:
         return "someone_else"
     finally:

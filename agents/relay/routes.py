@@ -220,8 +220,8 @@ def _wanted(request: Request) -> NewsFilter | None:
         return None
 
     def is_wanted(news: str) -> bool:
-        told = parse_json_object(news)
-        return instance in (None, told.get("instance")) and (not states or told.get("state") in states)
+        message = parse_json_object(news)
+        return instance in (None, message.get("instance")) and (not states or message.get("state") in states)
 
     return is_wanted
 

@@ -113,7 +113,7 @@ def _flag(text: str, name: str) -> bool:
 
 def _place_of(request: Request, length: str) -> tuple[int, int]:
     """Return the first byte and the size of the file."""
-    said = request.headers.get("content-range", "")
+    header = request.headers.get("content-range", "")
     if request.method == "HEAD":
         wanted = request.query_params.get("size", "")
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) < _MOST_DIGITS):
@@ -121,9 +121,9 @@ def _place_of(request: Request, length: str) -> tuple[int, int]:
         return 0, int(wanted)
     if not (length.isascii() and length.isdigit() and len(length) < _MOST_DIGITS):
         raise Refused("no_length", "Send a Content-Length.")
-    if not said:
+    if not header:
         return 0, int(length)
-    found = _RANGE.fullmatch(said)
+    found = _RANGE.fullmatch(header)
     first, last, size = map(int, found.groups()) if found else (0, 0, 0)
     if not found or last != size - 1 or first > size or last - first + 1 != int(length):  # an empty rest, too
         raise Refused("bad_request", "Content-Range must name the body's bytes, up to the end: bytes FIRST-LAST/SIZE.")
@@ -151,8 +151,8 @@ async def _carry_out(request: Request, end: WebSocketEnd, plan: UploadPlan) -> R
             task.cancel()
         await asyncio.gather(sending, answering, return_exceptions=True)
     sha256 = words.get("sha256")
-    told = sha256 if isinstance(sha256, str) and SHA256.fullmatch(sha256) else None
-    return JSONResponse({"size": None if plan.size == LARGEST else plan.size, "sha256": told}, 201, _NEVER_STORED)
+    digest = sha256 if isinstance(sha256, str) and SHA256.fullmatch(sha256) else None
+    return JSONResponse({"size": None if plan.size == LARGEST else plan.size, "sha256": digest}, 201, _NEVER_STORED)
 
 
 async def _send(request: Request, end: WebSocketEnd, skip: int) -> None:

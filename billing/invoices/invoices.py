@@ -163,13 +163,13 @@ def buyer_of(owner_id: UUID) -> dict[str, str]:
     Without an address it is the name and e-mail of the account.
     """
     user = User.objects.get(pk=owner_id)
-    given = BillingAddress.objects.filter(owner_id=owner_id).first()
-    if given is None:
+    address = BillingAddress.objects.filter(owner_id=owner_id).first()
+    if address is None:
         return {"name": user.display_name or user.email, "address": "", "country": "", "tax_id": "", "email": user.email}
     return {
-        "name": given.name,
-        "address": given.address.replace("\r\n", "\n"),
-        "country": given.country,
-        "tax_id": given.tax_id,
+        "name": address.name,
+        "address": address.address.replace("\r\n", "\n"),
+        "country": address.country,
+        "tax_id": address.tax_id,
         "email": user.email,
     }

@@ -155,8 +155,8 @@ def orders_of(*, owner_id: UUID, wanted: OrderFilter) -> QuerySet[Order]:
         "created_at__lt": wanted.until,
         "source_id": wanted.source_id,
     }
-    asked = {name: value for name, value in conditions.items() if value}
-    return Order.objects.filter(owner_id=owner_id, **asked).order_by("-created_at", "-id")
+    chosen = {name: value for name, value in conditions.items() if value}
+    return Order.objects.filter(owner_id=owner_id, **chosen).order_by("-created_at", "-id")
 
 
 def _steps(kind: str, source: UUID, month: dict[str, Any]) -> Iterator[Step]:

@@ -62,10 +62,10 @@ def stored_anchors(place: Place) -> list[Anchor]:
 
 def _names(place: Place) -> list[str]:
     found: list[str] = []
-    asked = [("list-type", "2"), ("max-keys", str(_PAGE)), ("prefix", place.named("seal-"))]
+    query = [("list-type", "2"), ("max-keys", str(_PAGE)), ("prefix", place.named("seal-"))]
     more: list[tuple[str, str]] = []
     while True:
-        page = _request(place, "GET", "", query=[*asked, *more], fine=(_OK,)).body.decode(errors="replace")
+        page = _request(place, "GET", "", query=[*query, *more], fine=(_OK,)).body.decode(errors="replace")
         found += [html.unescape(name) for name in _KEY.findall(page)]
         token = _NEXT.search(page)
         if token is None:

@@ -179,12 +179,12 @@ def _renewals(
     for meter in meters:
         wanted = _within_budgets(meter, headrooms, (soon - meter.funded_until) // _HOUR + 1, now)
         owner_id = owners.get(meter.wallet_id)
-        given = coupon_micros(owner_id, meter.scope) if owner_id else 0
-        hours = _affordable(meter, wanted, spendable[meter.wallet_id] + given, now)
+        coupons = coupon_micros(owner_id, meter.scope) if owner_id else 0
+        hours = _affordable(meter, wanted, spendable[meter.wallet_id] + coupons, now)
         until = meter.funded_until + hours * _HOUR if hours else meter.lasts_until(now)
         if until - meter.funded_until >= _WORTH_WRITING:
             amount = max(0, meter.missing_micros(until, now)) if hours else 0
-            if owner_id and given:  # all that is drawn is held: coupon money is never in a wallet as cash
+            if owner_id and coupons:  # all that is drawn is held: coupon money is never in a wallet as cash
                 spendable[meter.wallet_id] += _drawn(meter, owner_id, amount)
             spendable[meter.wallet_id] -= amount
             headrooms.bind(meter.wallet_id, meter.source_id, amount)

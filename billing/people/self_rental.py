@@ -76,11 +76,11 @@ def unpayable_earnings_of(*, owner_id: UUID, wallet_id: UUID, matured: datetime,
     """
     person = person_of(owner_id)
     close = close_to(person)
-    given = gifts_to(close)
+    gifts = gifts_to(close)
     total = recent = young = 0
     shares = rows(_SHARES, payers=[*person, *close], host=wallet_id, matured=matured, reserved=reserved)
     for payer_id, *amounts in shares:
-        most = None if payer_id in person else given.get(payer_id, 0)
+        most = None if payer_id in person else gifts.get(payer_id, 0)
         all_time, lately, just_now = (max(0, int(each) if most is None else min(int(each), most)) for each in amounts)
         total, recent, young = total + all_time, recent + lately, young + just_now
     own = Wallet.objects.filter(owner__in=person, kind=Wallet.Kind.RENTER).values_list("pk", flat=True)

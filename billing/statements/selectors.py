@@ -142,7 +142,7 @@ def statement_lines(
         InvalidInput: `cursor` is not valid.
     """
     entry, usage = _parse(cursor)
-    asked = None if source is None else _source_ids(source)
+    source_ids = None if source is None else _source_ids(source)
     found = rows(
         _PAYEE if kind == "host" else _PAYER,
         owner=owner_id,
@@ -150,8 +150,8 @@ def statement_lines(
         since=since,
         until=until,
         kind=entry_kind,
-        source_kinds=asked and [kind for kind, _ in asked],
-        source_ids=asked and [source_id for _, source_id in asked],
+        source_kinds=source_ids and [kind for kind, _ in source_ids],
+        source_ids=source_ids and [source_id for _, source_id in source_ids],
         entry=entry,
         usage=usage,
         limit=limit,

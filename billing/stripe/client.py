@@ -271,8 +271,8 @@ def disputes_since(since: datetime) -> Iterator[RemoteDispute]:
 
 def balance_since(since: datetime) -> Iterator[BalanceLine]:
     with stripe_calls() as api:
-        asked: Any = {"created": _from(since), "limit": _PAGE, "expand": _WITH_SOURCE}
-        for row in api.v1.balance_transactions.list(asked).auto_paging_iter():
+        query: Any = {"created": _from(since), "limit": _PAGE, "expand": _WITH_SOURCE}
+        for row in api.v1.balance_transactions.list(query).auto_paging_iter():
             yield objects.balance_line_of(_plain(row))
 
 

@@ -71,9 +71,9 @@ def fetch_account(account_id: str) -> RemoteAccount:
     with stripe_calls() as api:
         found: dict[str, Any] = api.v1.accounts.retrieve(account_id).to_dict()
     transfers = (found.get("capabilities") or {}).get("transfers")
-    asked = found.get("requirements") or {}
-    due = [*(asked.get("past_due") or []), *(asked.get("currently_due") or [])]
-    needs = str(asked.get("disabled_reason") or "") or ", ".join(dict.fromkeys(map(str, due)))
+    requirements = found.get("requirements") or {}
+    due = [*(requirements.get("past_due") or []), *(requirements.get("currently_due") or [])]
+    needs = str(requirements.get("disabled_reason") or "") or ", ".join(dict.fromkeys(map(str, due)))
     is_ready = transfers == "active" and found.get("payouts_enabled") is True
     return RemoteAccount(id=str(found["id"]), is_ready=is_ready, needs=needs[:_LONGEST])
 

@@ -68,8 +68,8 @@ def fetch_transfer(transfer_id: str) -> tuple[UUID | None, Transfer]:
 def transfers_since(since: datetime) -> Iterator[tuple[UUID | None, Transfer]]:
     """Yield all transfers since then, each with the payout that it was made for."""
     with stripe_calls() as api:
-        asked: Any = {"created": {"gte": int(since.timestamp())}, "limit": _PAGE}
-        for row in api.v1.transfers.list(asked).auto_paging_iter():
+        query: Any = {"created": {"gte": int(since.timestamp())}, "limit": _PAGE}
+        for row in api.v1.transfers.list(query).auto_paging_iter():
             yield _with_payout(row)
 
 

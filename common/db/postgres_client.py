@@ -52,14 +52,14 @@ class PostgresClient:
         """
         strict = [str(self.folder / "psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
         unpacking = ["pg_restore", "--no-owner", "--no-privileges", "--file=-", str(dump)]
-        with TemporaryFile() as said:
-            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": said}
+        with TemporaryFile() as output:
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": output}
             with subprocess.Popen(strict, env={**os.environ, **_address()}, **pipes) as database:  # noqa: S603 own tools
                 assert database.stdin is not None
                 failure = self._unpack(database.stdin, unpacking, and_then)
-            said.seek(0)
+            output.seek(0)
             if database.returncode != 0:  # otherwise the other program only reports a broken pipe
-                failure = _failed("psql", said.read())
+                failure = _failed("psql", output.read())
         if failure is not None:
             raise failure
 
@@ -94,13 +94,13 @@ def _address() -> dict[str, str]:
     return {name: str(settings[key]) for name, key in variables.items() if settings[key]}
 
 
-def _failed(tool: str, said: bytes) -> ClientFailed:
-    return ClientFailed(f"{tool} failed: {one_line(said.decode(errors='replace'))}")
+def _failed(tool: str, output: bytes) -> ClientFailed:
+    return ClientFailed(f"{tool} failed: {one_line(output.decode(errors='replace'))}")
 
 
-def one_line(said: object) -> str:
+def one_line(output: object) -> str:
     """Return an error message of PostgreSQL or one of its tools as one sentence."""
-    lines = [line.strip() for line in str(said).splitlines()]
+    lines = [line.strip() for line in str(output).splitlines()]
     text = "; ".join(filter(None, lines))[-1000:]
     return text if text.endswith((".", "?", "!")) else f"{text}."
 

@@ -123,10 +123,10 @@ class Prepared(Generic[M]):
         if {name for _, name in slots} != set(stand_ins):
             raise ValueError(f"Not every value of {sorted(stand_ins)} reaches the statement: {text}")
         if self._change:
-            asked = _NAMED.findall(self._change)
+            names = _NAMED.findall(self._change)
             text = f"WITH change AS ({_NAMED.sub('%s', self._change)} RETURNING 1) {text}"
-            slots = [*enumerate(asked), *((len(asked) + at, name) for at, name in slots)]
-            parameters = (*asked, *parameters)
+            slots = [*enumerate(names), *((len(names) + at, name) for at, name in slots)]
+            parameters = (*names, *parameters)
         chosen = compiler.klass_info["select_fields"]
         first, last = chosen[0], chosen[-1] + 1
         self._composed = _Statement(

@@ -55,14 +55,14 @@ class Money(CharField):
         return format_money(value)
 
 
-def validated(shape: type[Serializer[Any]], given: Any) -> dict[str, Any]:
+def validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:
     """Validate a body or query string with the serializer class `shape` and return its fields.
 
     Raises:
         ValidationError: a field is wrong; the response is a 400 that names it.
     """
-    if isinstance(given, Mapping):
-        return dict(_kept.form(shape).run_validation(given))
-    form = shape(data=given)  # reports in its own words that it is not an object
+    if isinstance(data, Mapping):
+        return dict(_kept.form(shape).run_validation(data))
+    form = shape(data=data)  # reports in its own words that it is not an object
     form.is_valid(raise_exception=True)
     return dict(form.validated_data)

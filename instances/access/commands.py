@@ -116,14 +116,14 @@ def read_command(wanted: Mapping[str, Any]) -> Command:
 
 def _read_stdin(text: str, encoding: str | None, problems: Problems) -> bytes:
     try:
-        given = base64.b64decode(text, validate=True) if encoding == "base64" else text.encode()
+        data = base64.b64decode(text, validate=True) if encoding == "base64" else text.encode()
     except (binascii.Error, ValueError):
         problems.add("stdin", _("This isn't base64."))
         return b""
-    if len(given) > COMMAND_STDIN_BYTES:
+    if len(data) > COMMAND_STDIN_BYTES:
         most = {"most": COMMAND_STDIN_BYTES // 1024}
         problems.add("stdin", _("Send at most %(most)s KiB, or copy a file first.") % most, "max_length")
-    return given
+    return data
 
 
 def start_command(*, renter: User, instance_id: UUID, command: Command) -> CommandRun:

@@ -150,7 +150,7 @@ def _lines(text: str, hidden: Sequence[str], q: str) -> list[list[str]]:
         return []
     pairs = [pair for pair in found if isinstance(pair, list) and len(pair) == _PAIR] if isinstance(found, list) else []
     lines = [(_time(at), str(line), _masked(str(line), hidden)) for at, line in pairs[:LOG_TAIL_MOST]]
-    shown = [(at, line) for at, told, line in lines if line == told or q.casefold() in line.casefold()]
+    shown = [(at, line) for at, logged, line in lines if line == logged or q.casefold() in line.casefold()]
     return [[at, printable_log_line(line, _LONGEST_LINE)] for at, line in shown]
 
 

@@ -33,8 +33,8 @@ def check_ports(ports: Sequence[int], own: Sequence[int], *, udp_ports: Sequence
     """
     wrong = [
         FieldError(f"{field}.{position}", "invalid", _("Port %(port)s can't be exposed.") % {"port": port})
-        for field, given in (("ports", ports), ("udp_ports", udp_ports))
-        for position, port in enumerate(given)
+        for field, numbers in (("ports", ports), ("udp_ports", udp_ports))
+        for position, port in enumerate(numbers)
         if not 0 < port <= HIGHEST_PORT or port in own
     ]
     chosen = list(dict.fromkeys([*ports, *udp_ports]))

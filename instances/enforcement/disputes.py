@@ -40,11 +40,11 @@ def stop_disputed(*, now: datetime) -> int:
     These are the spot rents of users with an open dispute, everything that is paid by use from a wallet with disputed
     money, and terms that were prepaid with it: such a term ends early, and its unused rest is frozen.
     """
-    heard = Instance.objects.exclude(host_id__in=silent_hosts_in_mass_silence(now)).order_by("pk")
-    running = heard.exclude(state__in=_STOPS)
+    reporting = Instance.objects.exclude(host_id__in=silent_hosts_in_mass_silence(now)).order_by("pk")
+    running = reporting.exclude(state__in=_STOPS)
     spot = running.filter(renter_id__in=wallets_in_dispute(), billing_mode=SPOT)
     paid_by_use = running.filter(renter_id__in=unfrozen_money()).exclude(billing_mode=RESERVED)
-    prepaid = heard.filter(pk__in=instances_of_terms(list(owed_money().lying_in("term"))))
+    prepaid = reporting.filter(pk__in=instances_of_terms(list(owed_money().lying_in("term"))))
     stopped = sum(_stop(*row, _has_open_dispute, Disputed()) for row in list(spot.values_list("pk", "renter_id")))
     stopped += sum(_stop(*row, _runs_on_it, TakenBack()) for row in list(paid_by_use.values_list("pk", "renter_id")))
     return stopped + sum(_end_prepaid(instance_id, now) for instance_id in list(prepaid.values_list("pk", flat=True)))

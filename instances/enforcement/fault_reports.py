@@ -71,8 +71,8 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
         stop_now(instance, kind="fault_reported", actor=RENTER, detail=RenterSays(words=Quoted(detail)))
         FaultReport.objects.create(instance=instance, run_generation=run, detail=detail, began_at=began_at)
         words = RenterSays(words=Quoted(detail))
-        told = About(name=instance.host.name, what=words)
-        open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=told)
+        params = About(name=instance.host.name, what=words)
+        open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=params)
         return instance
 
     with use_case():

@@ -35,8 +35,8 @@ def proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
         return False
     if instance.desired == Desired.RUNNING:
         return row.generation == instance.run_generation and instance.state == InstanceState.RUNNING
-    asked = instance.stop_requested_at
-    return instance.state != InstanceState.FAILED and asked is not None and at <= asked + STOP_GRACE
+    stop_requested_at = instance.stop_requested_at
+    return instance.state != InstanceState.FAILED and stop_requested_at is not None and at <= stop_requested_at + STOP_GRACE
 
 
 def ended_unasked(instance: Instance, row: ObservedRow) -> bool:

@@ -17,13 +17,13 @@ def record_launch_reports(*, host_id: UUID, rows: Sequence[ObservedRow], at: dat
 
     The common report, in which no instance has either, costs no query.
     """
-    told = {row.id: row for row in rows if row.on_start is not None or row.ready}
-    if not told:
+    watched = {row.id: row for row in rows if row.on_start is not None or row.ready}
+    if not watched:
         return
     live = live_on_host(host_id)
     present = {
         key: (row.generation, _status(row))
-        for key, row in told.items()
+        for key, row in watched.items()
         if key in live and live[key].launch_id is not None and live[key].run_generation == row.generation
     }
     for key, before in changed_statuses(present).items():

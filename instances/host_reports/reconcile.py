@@ -305,9 +305,9 @@ def _seen(row: ObservedRow, at: datetime) -> dict[str, Any]:
     return {"observed_generation": row.generation, "observed_at": at}
 
 
-def _record_progress(instance: Instance, said: Message | None) -> None:
+def _record_progress(instance: Instance, message: Message | None) -> None:
     same = Instance.objects.filter(pk=instance.pk, generation=instance.generation)
-    if same.update(**columns("progress", said)):
+    if same.update(**columns("progress", message)):
         touch_renter(instance)
 
 

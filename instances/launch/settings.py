@@ -118,11 +118,11 @@ def change(base: LaunchSettings, data: Mapping[str, Any]) -> LaunchSettings:
     What the request leaves out, or has as null, stays as it is. A secret with null as its value keeps that value,
     since nobody can read it again to send it.
     """
-    given = {name: value for name, value in data.items() if value is not None}
-    if isinstance(given.get("secrets"), Mapping):
+    changes = {name: value for name, value in data.items() if value is not None}
+    if isinstance(changes.get("secrets"), Mapping):
         stored = base.secrets
-        given["secrets"] = {key: stored.get(key) if text is None else text for key, text in given["secrets"].items()}
-    return validate({**base.plain, "secrets": dict(base.secrets), **given})
+        changes["secrets"] = {key: stored.get(key) if text is None else text for key, text in changes["secrets"].items()}
+    return validate({**base.plain, "secrets": dict(base.secrets), **changes})
 
 
 def merge(base: LaunchSettings, override: LaunchSettings) -> LaunchSettings:
@@ -132,12 +132,12 @@ def merge(base: LaunchSettings, override: LaunchSettings) -> LaunchSettings:
     settings, one that `override` has replaces the whole one. A new `command` does not keep the `args` of `base`.
     Raises InvalidInput where both together exceed a limit.
     """
-    given = {name: getattr(override, name) or getattr(base, name) for name in SETTING_NAMES}
+    merged = {name: getattr(override, name) or getattr(base, name) for name in SETTING_NAMES}
     if override.command and not override.args:
-        given["args"] = ()
-    given["env"] = {key: text for key, text in base.env.items() if key not in override.secrets} | dict(override.env)
-    given["secrets"] = {key: text for key, text in base.secrets.items() if key not in override.env} | dict(override.secrets)
-    return _within_limits(LaunchSettings(**given), Problems())
+        merged["args"] = ()
+    merged["env"] = {key: text for key, text in base.env.items() if key not in override.secrets} | dict(override.env)
+    merged["secrets"] = {key: text for key, text in base.secrets.items() if key not in override.env} | dict(override.secrets)
+    return _within_limits(LaunchSettings(**merged), Problems())
 
 
 def digest(settings: LaunchSettings) -> str:

@@ -29,7 +29,7 @@ def statuses_of(instance_ids: Sequence[UUID]) -> dict[UUID, LaunchStatus]:
 def changed_statuses(rows: Mapping[UUID, tuple[int, StatusRow]]) -> dict[UUID, LaunchStatus | None]:
     """Return the stored statuses that differ from the reported ones, by instance; None where none is stored."""
     stored = statuses_of(list(rows))
-    return {key: stored.get(key) for key, told in rows.items() if not _is_told(stored.get(key), *told)}
+    return {key: stored.get(key) for key, current in rows.items() if not _is_told(stored.get(key), *current)}
 
 
 def store_status(instance: Instance, row: StatusRow, *, before: LaunchStatus | None, at: datetime) -> bool:

@@ -98,8 +98,8 @@ def _inputs(
         if name not in known
     ]
     for each in template.inputs:
-        given = values.get(each.name)
-        text = each.default if given is None else str(given) if isinstance(given, (int, float)) else given
+        value = values.get(each.name)
+        text = each.default if value is None else str(value) if isinstance(value, (int, float)) else value
         problem = input_problem(each, text)
         if each.name in override.env or each.name in override.secrets:
             continue

@@ -64,8 +64,8 @@ def mark_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
         _close(instance, at)
     record_cut_off_run(instance, owner_id=instance.payee_id, at=at, detail=code)  # type: ignore[attr-defined]  # annotated by live_on_host
     why, name = english(row.detail), instance.host.name
-    told = Name(name=name) if row.detail is None else About(name=name, what=row.detail)
-    open_incident(kind=code, subject=public_id("inst", instance.pk), detail=told)
+    params = Name(name=name) if row.detail is None else About(name=name, what=row.detail)
+    open_incident(kind=code, subject=public_id("inst", instance.pk), detail=params)
     raise_by_report(instance, CODES[code], {"why": why, "why_message": stored(row.detail)}, now=at)
 
 

@@ -126,9 +126,9 @@ def _next_step(instance: Instance, used_us: int, now: datetime) -> NextStep | No
 
 def _terms(instances: Sequence[Instance]) -> dict[UUID, list[Term]]:
     """Return all terms by instance; one that never ran and is not reserved has none."""
-    asked = [each.pk for each in instances if each.started_at is not None or each.billing_mode == RESERVED]
+    termed = [each.pk for each in instances if each.started_at is not None or each.billing_mode == RESERVED]
     found: dict[UUID, list[Term]] = {}
-    for term in all_terms_of(asked) if asked else ():
+    for term in all_terms_of(termed) if termed else ():
         found.setdefault(term.instance_id, []).append(term)
     return found
 

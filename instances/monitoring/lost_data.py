@@ -36,8 +36,8 @@ def record_lost_data(instance: Instance, *, code: str, detail: Message | None, a
     """
     if code not in KINDS:
         return
-    told = _on_host(instance, detail)
-    open_incident(kind=code, subject=public_id("inst", instance.pk), detail=told)
+    params = _on_host(instance, detail)
+    open_incident(kind=code, subject=public_id("inst", instance.pk), detail=params)
     if code == DATA_DISK and instance.data_disk_lost_at is None:
         close_disk(instance.pk, at=at)
         Instance.objects.filter(pk=instance.pk).update(data_disk_lost_at=at)
@@ -77,8 +77,8 @@ def mark_disk_lost(instance_id: UUID, trouble: str, at: datetime) -> None:
     close_disk(instance_id, at=at)
     if not Instance.objects.filter(pk=instance_id, data_disk_lost_at=None).update(data_disk_lost_at=at):
         return
-    told = _on_host(instance, _TROUBLE[trouble](disk=Disk.DATA))
-    open_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), detail=told)
+    params = _on_host(instance, _TROUBLE[trouble](disk=Disk.DATA))
+    open_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), detail=params)
     raise_by_report(instance, Alert.Kind.DATA_LOST, {"trouble": trouble}, now=at)
 
 

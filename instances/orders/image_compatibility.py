@@ -21,11 +21,11 @@ def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> 
     needs = needs_of_image(image)
     if not needs.driver_suffices(version_number(offer.cuda)):
         has = offer.cuda or "none"
-        said = _("This image needs CUDA %(needed)s; the host's driver supports %(has)s.") % {
+        message = _("This image needs CUDA %(needed)s; the host's driver supports %(has)s.") % {
             "needed": image.cuda,
             "has": has,
         }
-        raise ImageNeedsCuda(said, errors=[FieldError("image", "invalid", said)])
+        raise ImageNeedsCuda(message, errors=[FieldError("image", "invalid", message)])
     if not needs.lies_at(offer.host_id):
         raise ImageElsewhere("The image is stored only on the host that it was saved on. Choose an offer of that host.")
     if lacks_login(image):

@@ -65,8 +65,8 @@ ANYTHING = Expected()
 
 def check_match(quote: Quote, expected: Expected) -> None:
     """Raise QuoteMismatch, which names each difference between order and quote."""
-    said = [_difference(quote, name, wanted) for name, wanted in expected.stated_values.items() if name != "launch"]
-    found = [each for each in said if each is not None] + _launch_differences(quote, expected.launch)
+    differences = [_difference(quote, name, wanted) for name, wanted in expected.stated_values.items() if name != "launch"]
+    found = [each for each in differences if each is not None] + _launch_differences(quote, expected.launch)
     if expected.template_version not in (None, quote.template_version):
         found.append(FieldError("launch_template", "mismatch", "launch_template: the quote and the order differ."))
     if expected.signature is not None and not compare_digest(expected.signature.encode(), quote_signature(quote).encode()):

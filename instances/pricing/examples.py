@@ -62,39 +62,39 @@ class EstimateRequest:
     max_price: Decimal | None = None
 
 
-def work_of(asked: EstimateRequest) -> Work:
-    return Work(Fraction(asked.hours), asked.gpu_count, micros_of(asked.storage_total), Fraction(asked.peak_factor))
+def work_of(request: EstimateRequest) -> Work:
+    return Work(Fraction(request.hours), request.gpu_count, micros_of(request.storage_total), Fraction(request.peak_factor))
 
 
-def plan_of(asked: EstimateRequest, mode: str) -> Plan:
+def plan_of(request: EstimateRequest, mode: str) -> Plan:
     """Return the plan of one mode.
 
     Raises InvalidInput for tiers that do not rise, and for a spot price outside of floor and maximum. The discount
     applies to a mode that is requested alone; among several modes it is that of the reserved term.
     """
-    hourly = micros_of(asked.unit_price)
-    own = hourly if asked.modes and mode != RESERVED else discounted_micros(hourly, Fraction(asked.discount))
+    hourly = micros_of(request.unit_price)
+    own = hourly if request.modes and mode != RESERVED else discounted_micros(hourly, Fraction(request.discount))
     match mode:
         case "reserved":
-            hours = TERM_HOURS[asked.term] if asked.term else None
-            return Plan(RESERVED, own, (), hours, asked.payment, after_micros=hourly)
+            hours = TERM_HOURS[request.term] if request.term else None
+            return Plan(RESERVED, own, (), hours, request.payment, after_micros=hourly)
         case "tiered":
-            return Plan(TIERED, own, _steps(asked.tiers, own))
+            return Plan(TIERED, own, _steps(request.tiers, own))
         case "spot":
-            return _spot(asked, own)
+            return _spot(request, own)
         case _:
             return Plan(HOURLY, own)
 
 
-def _spot(asked: EstimateRequest, own: int) -> Plan:
-    floor = 0 if asked.floor is None else micros_of(asked.floor)
-    market = asked.spot_price
-    if market is None and asked.modes:
-        market = asked.floor  # among several modes the unit price is the hourly one
+def _spot(request: EstimateRequest, own: int) -> Plan:
+    floor = 0 if request.floor is None else micros_of(request.floor)
+    market = request.spot_price
+    if market is None and request.modes:
+        market = request.floor  # among several modes the unit price is the hourly one
     return spot_plan(
         market_micros=own if market is None else micros_of(market),
         floor_micros=floor,
-        max_micros=None if asked.max_price is None else micros_of(asked.max_price),
+        max_micros=None if request.max_price is None else micros_of(request.max_price),
     )
 
 
@@ -164,11 +164,11 @@ class EstimateOut:
     break_even: Annotated[list[CrossingOut], "Earliest first; looked for through twice the longest term"]
 
 
-def estimate_response(asked: EstimateRequest) -> EstimateOut:
+def estimate_response(request: EstimateRequest) -> EstimateOut:
     """Return the response of `POST /estimates`."""
-    work = work_of(asked)
-    plans = {mode: plan_of(asked, mode) for mode in asked.modes}
-    one = estimate(plans.get(asked.billing_mode) or plan_of(asked, asked.billing_mode), work)
+    work = work_of(request)
+    plans = {mode: plan_of(request, mode) for mode in request.modes}
+    one = estimate(plans.get(request.billing_mode) or plan_of(request, request.billing_mode), work)
     return EstimateOut(
         currency=settings.MARKET_CURRENCY,
         **vars(estimate_resource(one)),

@@ -72,13 +72,13 @@ class ModeFields(forms.Form):
 
         Raises InvalidInput for a malformed price.
         """
-        given = self.cleaned_data
-        mode = given["billing_mode"] or HOURLY
+        data = self.cleaned_data
+        mode = data["billing_mode"] or HOURLY
         options: dict[str, Any] = {"billing_mode": mode}
         if mode == RESERVED:
-            term = given["term"]
+            term = data["term"]
             short = TERM_HOURS.get(term, 0) < NO_UPFRONT_HOURS_MIN
-            options |= {"term": term, "payment": UPFRONT if short else given["payment"] or UPFRONT}
+            options |= {"term": term, "payment": UPFRONT if short else data["payment"] or UPFRONT}
         if mode == SPOT:
-            options["max_price_micros"] = parse_money(given["max_price"] or "0")
+            options["max_price_micros"] = parse_money(data["max_price"] or "0")
         return options

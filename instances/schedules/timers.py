@@ -111,8 +111,8 @@ def _start(instance: Instance, at: datetime) -> None:
 
     Nothing is done if it runs, or was stopped by hand after `at`.
     """
-    asked = instance.stop_requested_at
-    if "start" not in instance.actions or (asked is not None and asked > at):
+    stop_requested_at = instance.stop_requested_at
+    if "start" not in instance.actions or (stop_requested_at is not None and stop_requested_at > at):
         return
     record_event(instance, kind="weekly_start", actor=SYSTEM, detail=At(at=at))
     started = start_instance(renter=instance.renter, instance_id=instance.pk, wait=True)

@@ -49,20 +49,20 @@ class EntryOrder:
 
 def draft_entry(*, user: User, line: str, action: str, order: EntryOrder, lifetime: timedelta) -> Watch:
     """Return the checked entry that `create_entry` would write; nothing is written or held."""
-    asked = parse_line(line)
-    slug = order.image or asked.image
+    query = parse_line(line)
+    slug = order.image or query.image
     image = find_image(slug, user) if slug else None
-    disk_gb = asked.data_disk_gb if order.data_disk_gb is None else order.data_disk_gb
-    _check_options(asked, order.max_price_micros, disk_gb, lifetime)
+    disk_gb = query.data_disk_gb if order.data_disk_gb is None else order.data_disk_gb
+    _check_options(query, order.max_price_micros, disk_gb, lifetime)
     if action == WatchAction.RENT:
-        _check_order(asked, image, order.max_price_micros, disk_gb)
+        _check_order(query, image, order.max_price_micros, disk_gb)
         ssh_keys_of(user, order.ssh_key_ids)
     now = clock.now()
     return Watch(
         user=user,
-        line=_canonical(asked),
+        line=_canonical(query),
         action=action,
-        gpu_count=asked.gpu_count,
+        gpu_count=query.gpu_count,
         max_price_micros=order.max_price_micros,
         image=image,
         data_disk_gb=disk_gb,
@@ -84,14 +84,14 @@ def highest_cost(watch: Watch) -> int:
 
 def query_of(watch: Watch) -> OfferQuery:
     """Return the search of an entry: its line, its highest price and what its order needs."""
-    asked = _parse_cached(watch.line)
-    own = list(asked.conditions)
+    query = _parse_cached(watch.line)
+    own = list(query.conditions)
     if watch.max_price_micros is not None:
         own.append(Condition("price", Op.LE, Decimal(watch.max_price_micros) / MICROS_PER_UNIT))
     if watch.data_disk_gb:
         own.append(Condition("disk_free", Op.GE, Decimal(watch.data_disk_gb)))
     return replace(
-        asked,
+        query,
         conditions=tuple(own),
         gpu_count=watch.gpu_count,
         data_disk_gb=watch.data_disk_gb,
@@ -108,7 +108,7 @@ def _parse_cached(line: str) -> OfferQuery:
     return parse_line(line)
 
 
-def _check_options(asked: OfferQuery, max_price_micros: int | None, disk_gb: int, lifetime: timedelta) -> None:
+def _check_options(query: OfferQuery, max_price_micros: int | None, disk_gb: int, lifetime: timedelta) -> None:
     if not WATCH_SHORTEST <= lifetime <= WATCH_LONGEST:
         raise _wrong("expires_in_hours", _("Choose 1 hour to 30 days."))
     if max_price_micros is not None and not 0 < max_price_micros <= WATCH_MAX_PRICE_MICROS:
@@ -117,8 +117,8 @@ def _check_options(asked: OfferQuery, max_price_micros: int | None, disk_gb: int
         raise _wrong("data_disk_gb", _("Choose 0 to %(most)s GB.") % {"most": DATA_DISK_GB_MAX})
 
 
-def _check_order(asked: OfferQuery, image: "Image | None", max_price_micros: int | None, disk_gb: int) -> None:
-    if asked.billing_mode != HOURLY:
+def _check_order(query: OfferQuery, image: "Image | None", max_price_micros: int | None, disk_gb: int) -> None:
+    if query.billing_mode != HOURLY:
         raise _wrong("q", _("The waitlist supports on-demand only. Remove the billing mode from the search."))
     if image is None:
         raise _wrong("image", _("Choose an image."), code="required")
@@ -132,8 +132,8 @@ def _check_order(asked: OfferQuery, image: "Image | None", max_price_micros: int
         )
 
 
-def _canonical(asked: OfferQuery) -> str:
-    line = write_line(asked)
+def _canonical(query: OfferQuery) -> str:
+    line = write_line(query)
     if len(line) > _LINE_CHARS:
         raise _wrong("q", _("The search is too long (at most %(most)s characters).") % {"most": _LINE_CHARS})
     return line

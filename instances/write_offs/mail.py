@@ -44,8 +44,8 @@ def mail_text(instance: Instance, *, since: datetime) -> tuple[str, str]:
 
 def market_url(instance: Instance) -> str:
     """Return the address of a market search for the same GPUs and region."""
-    asked = {"gpu_model": instance.offer.gpu_model, "gpu_count": instance.gpu_count, "region": instance.host.region}
-    return f"{settings.SITE_URL}{reverse('market')}?{urlencode(asked)}"
+    query = {"gpu_model": instance.offer.gpu_model, "gpu_count": instance.gpu_count, "region": instance.host.region}
+    return f"{settings.SITE_URL}{reverse('market')}?{urlencode(query)}"
 
 
 def _rescues(instance: Instance) -> list[str]:

@@ -95,7 +95,7 @@ def query_of(work: Workload, plan: Plan) -> OfferQuery:
     With a known amount of work, the cheapest run comes first, else the cheapest hour.
     """
     machine = machine_of(work, plan)
-    asked = [
+    conditions = [
         _at_least("vram", plan.vram_gb),
         _at_least("cpu", machine.cpu_cores),
         _at_least("ram", machine.ram_gb),
@@ -103,11 +103,11 @@ def query_of(work: Workload, plan: Plan) -> OfferQuery:
         condition("architecture", Op.IN, architectures_for(work.precision)),
     ]
     if len(machine.disk_kinds) < len(("hdd", "ssd", "nvme")):
-        asked.append(condition("disk", Op.IN, machine.disk_kinds))
+        conditions.append(condition("disk", Op.IN, machine.disk_kinds))
     if work.deadline_hours is not None:
-        asked.append(condition("gpu", Op.IN, [fit.model.slug for fit in plan.fits[:_LISTED_MODELS]]))
+        conditions.append(condition("gpu", Op.IN, [fit.model.slug for fit in plan.fits[:_LISTED_MODELS]]))
     query = OfferQuery(gpu_count=plan.gpu_count, data_disk_gb=min(machine.disk_gb, DATA_DISK_GB_MAX))
-    return replace(query, conditions=in_order(asked), sort="-value" if work.items else "price")
+    return replace(query, conditions=in_order(conditions), sort="-value" if work.items else "price")
 
 
 def _at_least(term: str, value: int) -> Condition:

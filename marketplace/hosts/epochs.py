@@ -83,8 +83,8 @@ def add_findings(findings: Sequence[str]) -> None:
     epoch.findings = [*epoch.findings, *fresh]
     epoch.save(update_fields=["findings"])
     newest = tuple(Name(name=line) for line in epoch.findings[-_MOST_SHOWN:])
-    told = AfterRestore(count=len(epoch.findings), newest=newest)
-    extend_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail=told, text="\n".join(epoch.findings))
+    params = AfterRestore(count=len(epoch.findings), newest=newest)
+    extend_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail=params, text="\n".join(epoch.findings))
 
 
 def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:

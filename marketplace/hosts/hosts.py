@@ -269,8 +269,8 @@ def record_transition(
 ) -> None:
     """Record the event of a state change, for `common.transitions.move`."""
     why = English(sentence=reason) if reason else WasBefore(state=HostState(origin))
-    told = ByStaff() if reason == BY_STAFF else why
-    record_event(host_id=host.pk, kind=str(target), detail=detail or told, actor=actor)
+    reason_params = ByStaff() if reason == BY_STAFF else why
+    record_event(host_id=host.pk, kind=str(target), detail=detail or reason_params, actor=actor)
 
 
 def _move_host(

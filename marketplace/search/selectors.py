@@ -136,13 +136,13 @@ def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
 
 def _tails(search: SearchExecution, slots: Sequence[int]) -> list[bytes]:
     """Return the part of offers' JSON that depends on the search and the time."""
-    asked, store = search.price_columns, search.store
-    prices, totals = asked.at(slots)
+    columns, store = search.price_columns, search.store
+    prices, totals = columns.at(slots)
     arrays = (prices, totals, tflops_per_price(store["rate"][slots], prices), store["lease_hours"][slots])
     rows = zip(*(column.tolist() for column in arrays), strict=True)
     return [
         b',"price":"%s","total":"%s","value":%s,"max_lease_hours":%s}'
-        % (_money(price), _money(total), _value(worth), _hours(end, asked.now_us))
+        % (_money(price), _money(total), _value(worth), _hours(end, columns.now_us))
         for price, total, worth, end in rows
     ]
 

@@ -34,16 +34,16 @@ def market_repository(owner_id: UUID, image_id: UUID) -> str:
 def registry_grant(owner_id: UUID, image_id: UUID, actions: Sequence[str]) -> tuple[str, str]:
     """Return user name and password of a new grant, for a container engine to log in with."""
     ends = int((clock.now() + GRANT_LIFETIME).timestamp())
-    said = base64.urlsafe_b64encode(json.dumps([_path(owner_id, image_id), list(actions), ends]).encode()).decode()
-    return GRANT_USER, f"{said}.{_seal(said)}"
+    claims = base64.urlsafe_b64encode(json.dumps([_path(owner_id, image_id), list(actions), ends]).encode()).decode()
+    return GRANT_USER, f"{claims}.{_seal(claims)}"
 
 
 def read_grant(username: str, password: str) -> tuple[str, tuple[str, ...]] | None:
     """Return repository and actions of a grant, or None for one that is forged or expired."""
-    said, _, seal = password.partition(".")
-    if username != GRANT_USER or not hmac.compare_digest(seal.encode(), _seal(said).encode()):
+    claims, _, seal = password.partition(".")
+    if username != GRANT_USER or not hmac.compare_digest(seal.encode(), _seal(claims).encode()):
         return None
-    path, actions, ends = json.loads(base64.urlsafe_b64decode(said))
+    path, actions, ends = json.loads(base64.urlsafe_b64decode(claims))
     return (path, tuple(actions)) if ends > clock.now().timestamp() else None
 
 
@@ -51,5 +51,5 @@ def _path(owner_id: UUID, image_id: UUID) -> str:
     return f"saved/{owner_id.hex}/{image_id.hex}"
 
 
-def _seal(said: str) -> str:
-    return hmac.new(derived_key(PURPOSE, ""), said.encode(), sha256).hexdigest()
+def _seal(claims: str) -> str:
+    return hmac.new(derived_key(PURPOSE, ""), claims.encode(), sha256).hexdigest()

@@ -37,8 +37,8 @@ def issue_registry_token(*, username: str, password: str, scopes: list[str]) -> 
         raise RegistryLoginRefused("This grant isn't valid, or has expired.")
     repository, actions = grant
     access = [
-        {"type": "repository", "name": repository, "actions": sorted(set(actions) & set(asked.split(",")))}
-        for kind, name, asked in (_parts(scope) for scope in scopes)
+        {"type": "repository", "name": repository, "actions": sorted(set(actions) & set(requested.split(",")))}
+        for kind, name, requested in (_parts(scope) for scope in scopes)
         if (kind, name) == ("repository", repository)
     ]
     now = clock.now()
@@ -64,9 +64,9 @@ def _parts(scope: str) -> tuple[str, str, str]:
 def _signed(claims: dict[str, Any]) -> str:
     key, certificate = _keys(settings.MARKET_REGISTRY_KEY, settings.MARKET_REGISTRY_CERTIFICATE)
     header = {"typ": "JWT", "alg": "ES256", "x5c": [certificate]}
-    said = f"{_encoded(json.dumps(header).encode())}.{_encoded(json.dumps(claims).encode())}"
-    r, s = decode_dss_signature(key.sign(said.encode(), ec.ECDSA(SHA256())))
-    return f"{said}.{_encoded(r.to_bytes(_HALF, 'big') + s.to_bytes(_HALF, 'big'))}"
+    signed = f"{_encoded(json.dumps(header).encode())}.{_encoded(json.dumps(claims).encode())}"
+    r, s = decode_dss_signature(key.sign(signed.encode(), ec.ECDSA(SHA256())))
+    return f"{signed}.{_encoded(r.to_bytes(_HALF, 'big') + s.to_bytes(_HALF, 'big'))}"
 
 
 @cache

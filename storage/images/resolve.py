@@ -45,8 +45,8 @@ def examine_image(*, owner: User, name: str) -> ExaminedImage:
     registry = registry_at(owner, wanted.registry)
     found = read_image(wanted, login_at(registry))
     if found.size_bytes > IMAGE_BYTES_MAX:
-        said = f"It has {found.size_bytes / GB:.1f} GB compressed; up to {IMAGE_BYTES_MAX // GB} GB can be run."
-        raise ImageTooLarge(said)
+        message = f"It has {found.size_bytes / GB:.1f} GB compressed; up to {IMAGE_BYTES_MAX // GB} GB can be run."
+        raise ImageTooLarge(message)
     return ExaminedImage(wanted, found, registry.pk if registry is not None and found.private else None)
 
 

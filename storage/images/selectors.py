@@ -108,8 +108,8 @@ def image_needs(text: str) -> ImageNeeds:
     random digits, and nothing but the requirements is shown. Raises NotFound, also for an image that no host could
     pull.
     """
-    asked = Q(pk=parse_public_id(PREFIX, text)) if text.startswith(f"{PREFIX}_") else Q(slug=text)
-    image = _one(Image.objects.filter(_OFFERED & asked))
+    condition = Q(pk=parse_public_id(PREFIX, text)) if text.startswith(f"{PREFIX}_") else Q(slug=text)
+    image = _one(Image.objects.filter(_OFFERED & condition))
     if lacks_login(image):
         raise NotFound(LOGIN_REMOVED)
     return needs_of_image(image)

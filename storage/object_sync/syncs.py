@@ -152,8 +152,8 @@ def record_failed_sync(
 ) -> Sync:
     """Record a scheduled sync that could not be started, for the list of syncs."""
     failed = {"state": SyncState.FAILED, "failure_code": code, "ended_at": clock.now()}
-    said = columns("failure_detail", detail)
-    sync = _new(owner_id, connection, disk, sync_request, Origin(SyncCause.SCHEDULE, schedule), **failed, **said)
+    detail_columns = columns("failure_detail", detail)
+    sync = _new(owner_id, connection, disk, sync_request, Origin(SyncCause.SCHEDULE, schedule), **failed, **detail_columns)
     sync.save(force_insert=True)
     change_counters.notify_change(f"user:{owner_id.hex}")
     return sync
@@ -182,9 +182,9 @@ def apply_sync_result(operation: "Operation") -> Sync | None:
         _end(sync, SyncState.DONE, at=at, actor=MARKET, reason="done", **_figures(operation.outcome))
     else:
         code = operation.failure_code or operation.state
-        said = {"copied_bytes": operation.done_bytes, "copied_files": operation.done_files}
+        totals = {"copied_bytes": operation.done_bytes, "copied_files": operation.done_files}
         fault = {"failure_code": code, **columns("failure_detail", operation.last_message)}
-        _end(sync, SyncState.FAILED, at=at, actor=MARKET, reason=code, **said, **fault)
+        _end(sync, SyncState.FAILED, at=at, actor=MARKET, reason=code, **totals, **fault)
     return sync
 
 
@@ -200,8 +200,8 @@ def _cancel(sync: Sync) -> bool:
         return False  # the operation has ended, and its result is about to be written
     mark_concluded(operation_id=sync.operation.pk)
     sync.operation.refresh_from_db()
-    said = {"copied_bytes": sync.operation.done_bytes, "copied_files": sync.operation.done_files}
-    _end(sync, SyncState.CANCELLED, at=clock.now(), actor=OWNER, reason=CANCELLED, **said)
+    totals = {"copied_bytes": sync.operation.done_bytes, "copied_files": sync.operation.done_files}
+    _end(sync, SyncState.CANCELLED, at=clock.now(), actor=OWNER, reason=CANCELLED, **totals)
     return True
 
 

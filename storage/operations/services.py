@@ -121,8 +121,8 @@ def fail_operation(*, operation_id: UUID, code: str, detail: Message) -> bool:
     operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
     if operation is None:
         return False
-    said = {"failure_code": code, **columns("detail", detail)}
-    _move(operation, OperationState.FAILED, reason=code, actor=MARKET, ended_at=clock.now(), **said)
+    failure = {"failure_code": code, **columns("detail", detail)}
+    _move(operation, OperationState.FAILED, reason=code, actor=MARKET, ended_at=clock.now(), **failure)
     return True
 
 

@@ -94,10 +94,10 @@ def _range(text: str | None, column: str) -> tuple[datetime | None, datetime | N
     filters = read_json(text)
     if filters is None:
         return None, None
-    asked = filters.get(column, {}) if isinstance(filters, dict) else None
-    if not isinstance(asked, dict):
+    limits = filters.get(column, {}) if isinstance(filters, dict) else None
+    if not isinstance(limits, dict):
         raise InvalidArgs(f'select_filters: Send an object such as {{"{column}": {{"gte": 0, "lte": 1}}}}.')
-    bounds = {name: str(asked[name]) for name in ("gte", "lte") if asked.get(name) is not None}
+    bounds = {name: str(limits[name]) for name in ("gte", "lte") if limits.get(name) is not None}
     return _moment(bounds, "gte"), _moment(bounds, "lte")
 
 

@@ -165,11 +165,11 @@ def _args(body: Mapping[str, Any]) -> list[str] | str:
     return args
 
 
-def _env(given: object) -> tuple[dict[str, str], tuple[int, ...], tuple[int, ...]]:
+def _env(source: object) -> tuple[dict[str, str], tuple[int, ...], tuple[int, ...]]:
     """Return the variables, the container ports to publish, and those to publish for UDP."""
-    if given is None:
+    if source is None:
         return {}, (), ()
-    pairs = _pairs(given) if isinstance(given, str) else given
+    pairs = _pairs(source) if isinstance(source, str) else source
     if not isinstance(pairs, Mapping):
         _refuse("env", 'Send an object such as {"NAME": "value", "-p 8080:8080": "1"}.')
     env = {}

@@ -145,8 +145,8 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: body.get(name) for name in ("env", "onstart", "runtype")}
 
 
-def _refuse_filters(given: object) -> None:
-    if given and (not isinstance(given, Mapping) or set(given) - set(_ALWAYS)):
+def _refuse_filters(filters: object) -> None:
+    if filters and (not isinstance(filters, Mapping) or set(filters) - set(_ALWAYS)):
         raise InvalidArgs("extra_filters: Templates here keep no filters of Vast. Set what they need in the console.")
 
 

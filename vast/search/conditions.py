@@ -79,13 +79,13 @@ def read_conditions(body: Mapping[str, Any], *, beside: frozenset[str]) -> list[
         InvalidArgs: a field, an operator or a value is not one that Vast has.
     """
     found = []
-    for name, given in body.items():
+    for name, condition in body.items():
         if name in beside:
             continue
         field = _field(name)
-        if not isinstance(given, Mapping) or not given:
+        if not isinstance(condition, Mapping) or not condition:
             _refuse(name, 'Send a condition such as {"eq": 1}.')
-        found += [_condition(field, str(op), value) for op, value in given.items()]
+        found += [_condition(field, str(op), value) for op, value in condition.items()]
     if len(found) > _CONDITIONS_AT_MOST:
         raise InvalidArgs(f"Send at most {_CONDITIONS_AT_MOST} conditions.")
     if sum(len(each.value) for each in found if each.op in LISTS) > _VALUES_AT_MOST:
@@ -93,18 +93,18 @@ def read_conditions(body: Mapping[str, Any], *, beside: frozenset[str]) -> list[
     return found
 
 
-def read_order(given: object) -> list[tuple[str, bool]]:
+def read_order(order: object) -> list[tuple[str, bool]]:
     """Return the fields to sort by, each with whether it is descending.
 
     Raises:
         InvalidArgs: it is no list of pairs, or a field is unknown.
     """
-    if given is None:
+    if order is None:
         return [("score", True)]
-    if not isinstance(given, list) or len(given) > _ORDERS_AT_MOST:
+    if not isinstance(order, list) or len(order) > _ORDERS_AT_MOST:
         _refuse("order", 'Send a list such as [["dph_total", "asc"]].')
     found = []
-    for each in given:
+    for each in order:
         if not isinstance(each, list) or len(each) != 2 or each[1] not in ("asc", "desc"):  # noqa: PLR2004  (a pair)
             _refuse("order", 'Send a list such as [["dph_total", "asc"]].')
         found.append((_field(str(each[0])), each[1] == "desc"))

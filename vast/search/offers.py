@@ -126,8 +126,8 @@ def _fits(shown: Shown, search: Search) -> bool:
 
 def _with_host_numbers(rows: list[Shown], search: Search) -> list[Shown]:
     """Add the numbers of hosts and owners where the search asks about them."""
-    asked = {each.field for each in search.conditions} | {field for field, _ in search.order}
-    if asked & {*_HOST_FIELDS, "id"}:
+    fields = {each.field for each in search.conditions} | {field for field, _ in search.order}
+    if fields & {*_HOST_FIELDS, "id"}:
         _numbered(rows)
     return rows
 

@@ -56,8 +56,8 @@ def vast_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return None
     problem = response.data
     wrong = [f"{each['field']}: {each['detail']}" for each in problem["errors"] if each["detail"] != problem["detail"]]
-    said = " ".join([str(problem["detail"]), *wrong])
-    body = {**problem, "success": False, "error": problem["code"], "msg": said}
+    message = " ".join([str(problem["detail"]), *wrong])
+    body = {**problem, "success": False, "error": problem["code"], "msg": message}
     headers = {name: value for name, value in response.headers.items() if name.lower() != "content-type"}
     return Response(body, status=response.status_code, headers=headers, content_type="application/json")
 

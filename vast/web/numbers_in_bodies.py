@@ -13,7 +13,7 @@ def read_numbers(body: Mapping[str, Any], name: str) -> list[int]:
     Raises:
         InvalidArgs: it is no list of numbers, or too long a one.
     """
-    given = body.get(name)
-    if not isinstance(given, list) or len(given) > BULK_AT_MOST or not all(type(each) is int for each in given):
+    number = body.get(name)
+    if not isinstance(number, list) or len(number) > BULK_AT_MOST or not all(type(each) is int for each in number):
         raise InvalidArgs(f"{name}: Send a list of at most {BULK_AT_MOST} numbers.")
-    return list(dict.fromkeys(given))
+    return list(dict.fromkeys(number))

@@ -95,12 +95,12 @@ def _image(owner: User | None, text: object, wrong: Wrong) -> "Image | None":
 
 def _launch(data: object, input_names: set[str], wrong: Wrong) -> dict[str, Any]:
     """Return the settings as `validate` of launch settings stores them, without secrets."""
-    given = {} if data is None else data
-    if not isinstance(given, Mapping):
+    fields = {} if data is None else data
+    if not isinstance(fields, Mapping):
         wrong.append(FieldError("launch", "invalid", _("Send an object of launch settings.")))
         return {}
     try:
-        settings = validate_launch({name: value for name, value in given.items() if name != "secrets"})
+        settings = validate_launch({name: value for name, value in fields.items() if name != "secrets"})
     except InvalidInput as error:
         wrong += [FieldError(f"launch.{each.field}", each.code, each.detail) for each in error.errors]
         return {}

@@ -29,10 +29,10 @@ def read_inputs(value: object, wrong: Wrong) -> list[dict[str, Any]]:
 
 def with_secret_names(inputs: list[dict[str, Any]], launch: object, wrong: Wrong) -> list[dict[str, Any]]:
     """Return the inputs with a required one for each secret that `launch` names; values of secrets are refused."""
-    given = launch.get("secrets") if isinstance(launch, Mapping) else None
-    if not given:
+    secrets = launch.get("secrets") if isinstance(launch, Mapping) else None
+    if not secrets:
         return inputs
-    names = given if isinstance(given, Sequence) and not isinstance(given, str) else [None]
+    names = secrets if isinstance(secrets, Sequence) and not isinstance(secrets, str) else [None]
     if not all(isinstance(name, str) for name in names):
         detail = _("A template never stores the values of secrets. Send a list of their names.")
         wrong.append(FieldError("launch.secrets", "secret_values", detail))

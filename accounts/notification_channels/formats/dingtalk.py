@@ -43,12 +43,12 @@ _SECURITY: Final = 310000
 _WRONG_TEXT: Final = frozenset({40035, 400105, 410103, 430101, 430102, 430103, 430104})
 
 
-def check(given: Credentials) -> Credentials:
-    if not _URL.fullmatch(given.url):
+def check(credentials: Credentials) -> Credentials:
+    if not _URL.fullmatch(credentials.url):
         raise WrongCredential("url", "dingtalk_url")
-    if given.secret and not _SECRET.fullmatch(given.secret):
+    if credentials.secret and not _SECRET.fullmatch(credentials.secret):
         raise WrongCredential("secret", "dingtalk_secret")
-    return Credentials(url=given.url, secret=given.secret)
+    return Credentials(url=credentials.url, secret=credentials.secret)
 
 
 def request(note: Notification, credentials: Credentials, *, at: datetime) -> ChannelRequest:
@@ -89,7 +89,7 @@ def verdict(answer: Answer) -> Verdict:
     return found if found.fault else Verdict("status")
 
 
-def _why(said: str) -> str:
-    if "keyword" in said.lower():
+def _why(reply: str) -> str:
+    if "keyword" in reply.lower():
         return "keyword"
-    return "not_allowed_address" if "ip" in said.lower().split() else "signature"
+    return "not_allowed_address" if "ip" in reply.lower().split() else "signature"

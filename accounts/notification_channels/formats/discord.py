@@ -35,8 +35,8 @@ _ESCAPES: Final = {sign: f"\\{sign}" for sign in "\\`*_{}[]()<>#+-.!|~@:/"}
 _TOO_MANY, _BAD_REQUEST, _GONE = 429, 400, (401, 403, 404)
 
 
-def check(given: Credentials) -> Credentials:
-    found = _URL.fullmatch(given.url)
+def check(credentials: Credentials) -> Credentials:
+    found = _URL.fullmatch(credentials.url)
     if found is None:
         raise WrongCredential("url", "discord_url")
     return Credentials(url=f"https://discord.com/api/webhooks/{found.group(1)}/{found.group(2)}")
@@ -57,8 +57,8 @@ def request(note: Notification, credentials: Credentials, *, at: datetime) -> Ch
 
 def verdict(answer: Answer) -> Verdict:
     if answer.status == _TOO_MANY:
-        told = answer.json().get("retry_after")
-        return rate_limited(answer.headers.get("retry-after") if told is None else told)
+        retry_after = answer.json().get("retry_after")
+        return rate_limited(answer.headers.get("retry-after") if retry_after is None else retry_after)
     if answer.status in _GONE:
         return refused("channel_gone")
     return Verdict("rejected") if answer.status == _BAD_REQUEST else by_status(answer)

@@ -40,12 +40,12 @@ _REFUSED: Final = {19001: "channel_gone", _BAD_SIGNATURE: "signature", 19022: "n
 _BAD_REQUEST: Final = 9499
 
 
-def check(given: Credentials) -> Credentials:
-    if not _URL.fullmatch(given.url):
+def check(credentials: Credentials) -> Credentials:
+    if not _URL.fullmatch(credentials.url):
         raise WrongCredential("url", "feishu_url")
-    if given.secret and not _SECRET.fullmatch(given.secret):
+    if credentials.secret and not _SECRET.fullmatch(credentials.secret):
         raise WrongCredential("secret", "secret")
-    return Credentials(url=given.url, secret=given.secret)
+    return Credentials(url=credentials.url, secret=credentials.secret)
 
 
 def request(note: Notification, credentials: Credentials, *, at: datetime) -> ChannelRequest:
@@ -70,8 +70,8 @@ def signature(secret: str, stamp: str) -> str:
 
 def verdict(answer: Answer) -> Verdict:
     """Return what the code means; HTTP says 200 to most refusals."""
-    told = answer.json()
-    code = told.get("code", told.get("StatusCode"))
+    reply = answer.json()
+    code = reply.get("code", reply.get("StatusCode"))
     if code == 0:
         return DELIVERED
     if code in _RATE_LIMITED:

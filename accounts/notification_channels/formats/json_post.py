@@ -30,13 +30,13 @@ _SECRET: Final = re.compile(r"[!-~]{16,200}")
 _GONE: Final = 410
 
 
-def check(given: Credentials) -> Credentials:
+def check(credentials: Credentials) -> Credentials:
     """Check the secret; whether the address may be contacted is a question for `common.http.outbound`."""
-    if not given.url:
+    if not credentials.url:
         raise WrongCredential("url", "json_url")
-    if given.secret and not _SECRET.fullmatch(given.secret):
+    if credentials.secret and not _SECRET.fullmatch(credentials.secret):
         raise WrongCredential("secret", "secret")
-    return Credentials(url=given.url, secret=given.secret)
+    return Credentials(url=credentials.url, secret=credentials.secret)
 
 
 def request(note: Notification, credentials: Credentials, *, at: datetime) -> ChannelRequest:

@@ -173,9 +173,9 @@ def _utf16(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _seconds(told: object) -> float | None:
+def _seconds(value: object) -> float | None:
     try:
-        seconds = float(told)  # type: ignore[arg-type]  # a service may send anything
+        seconds = float(value)  # type: ignore[arg-type]  # a service may send anything
     except (TypeError, ValueError, OverflowError):
         return None
     return min(seconds, _LONGEST_RETRY_S) if math.isfinite(seconds) and seconds > 0 else None

@@ -42,10 +42,10 @@ _GONE: Final = frozenset(
 )
 
 
-def check(given: Credentials) -> Credentials:
-    if not _URL.fullmatch(given.url):
+def check(credentials: Credentials) -> Credentials:
+    if not _URL.fullmatch(credentials.url):
         raise WrongCredential("url", "slack_url")
-    return Credentials(url=given.url)
+    return Credentials(url=credentials.url)
 
 
 def request(note: Notification, credentials: Credentials, *, at: datetime) -> ChannelRequest:
@@ -71,9 +71,9 @@ def request(note: Notification, credentials: Credentials, *, at: datetime) -> Ch
 def verdict(answer: Answer) -> Verdict:
     if answer.status == 200 and answer.text() in ("ok", ""):  # noqa: PLR2004  (OK)
         return DELIVERED
-    said = answer.text() or ""
-    if said in _GONE:
+    reply = answer.text() or ""
+    if reply in _GONE:
         return refused("channel_gone")
-    if said.startswith("invalid_") or said in ("no_text", "missing_text_or_fallback_or_attachments"):
+    if reply.startswith("invalid_") or reply in ("no_text", "missing_text_or_fallback_or_attachments"):
         return Verdict("rejected")
     return by_status(answer)

@@ -42,12 +42,12 @@ _NO_CHAT: Final = (
 )
 
 
-def check(given: Credentials) -> Credentials:
-    if not _TOKEN.fullmatch(given.token):
+def check(credentials: Credentials) -> Credentials:
+    if not _TOKEN.fullmatch(credentials.token):
         raise WrongCredential("token", "telegram_token")
-    if not _CHAT.fullmatch(given.chat_id):
+    if not _CHAT.fullmatch(credentials.chat_id):
         raise WrongCredential("chat_id", "telegram_chat")
-    return Credentials(token=given.token, chat_id=given.chat_id)
+    return Credentials(token=credentials.token, chat_id=credentials.chat_id)
 
 
 def request(note: Notification, credentials: Credentials, *, at: datetime) -> ChannelRequest:
@@ -67,18 +67,18 @@ def request(note: Notification, credentials: Credentials, *, at: datetime) -> Ch
 
 
 def verdict(answer: Answer) -> Verdict:
-    told = answer.json()
-    if told.get("ok") is True:
+    reply = answer.json()
+    if reply.get("ok") is True:
         return DELIVERED
-    code = told.get("error_code", answer.status)
+    code = reply.get("error_code", answer.status)
     if code == _TOO_MANY:
-        parameters = told.get("parameters")
+        parameters = reply.get("parameters")
         seconds = parameters.get("retry_after") if isinstance(parameters, dict) else None
         return rate_limited(answer.headers.get("retry-after") if seconds is None else seconds)
     if code in (_UNAUTHORIZED, _NOT_FOUND):  # Telegram answers 404 to a token that is none
         return refused("credentials")
-    said = str(told.get("description", "")).lower()
-    if code == _FORBIDDEN or (code == _BAD_REQUEST and any(words in said for words in _NO_CHAT)):
+    description = str(reply.get("description", "")).lower()
+    if code == _FORBIDDEN or (code == _BAD_REQUEST and any(words in description for words in _NO_CHAT)):
         return refused("channel_gone")
     if code == _BAD_REQUEST:
         return Verdict("rejected")

@@ -34,9 +34,9 @@ _GONE: Final = frozenset({93000, 93004})
 _WRONG_TEXT: Final = frozenset({40008, 40058, 44004, 45002})
 
 
-def check(given: Credentials) -> Credentials:
+def check(credentials: Credentials) -> Credentials:
     """Accept the whole address, or the key alone."""
-    key = given.url.removeprefix(_ADDRESS)
+    key = credentials.url.removeprefix(_ADDRESS)
     if not _KEY.fullmatch(key):
         raise WrongCredential("url", "wecom_url")
     return Credentials(url=_ADDRESS + key)

@@ -41,21 +41,21 @@ class EventForm(forms.Form):
 
     def applied(self, events: QuerySet[AccountEvent]) -> QuerySet[AccountEvent]:
         self.is_valid()
-        given: dict[str, Any] = getattr(self, "cleaned_data", {})
-        if given.get("group"):
-            events = events.filter(of_group(given["group"]))
-        if given.get("day_from"):
-            events = events.filter(at__gte=_midnight(given["day_from"]))
-        if given.get("day_to"):
-            events = events.filter(at__lt=_midnight(given["day_to"]) + timedelta(days=1))
+        data: dict[str, Any] = getattr(self, "cleaned_data", {})
+        if data.get("group"):
+            events = events.filter(of_group(data["group"]))
+        if data.get("day_from"):
+            events = events.filter(at__gte=_midnight(data["day_from"]))
+        if data.get("day_to"):
+            events = events.filter(at__lt=_midnight(data["day_to"]) + timedelta(days=1))
         return events
 
 
 def of_group(group: str) -> Q:
-    asked = Q()
+    condition = Q()
     for name in (group, *_ALSO.get(group, ())):
-        asked |= Q(kind=name) | Q(kind__startswith=f"{name}.")
-    return asked
+        condition |= Q(kind=name) | Q(kind__startswith=f"{name}.")
+    return condition
 
 
 def _midnight(day: date) -> datetime:

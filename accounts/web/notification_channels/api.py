@@ -192,8 +192,8 @@ class NotificationAgainView(APIView):
 
 
 def _with_credentials(wanted: dict[str, Any]) -> dict[str, Any]:
-    given = {name: wanted.pop(name) for name in _CREDENTIALS if name in wanted}
-    return {**wanted, "credentials": Credentials(**given)}
+    credentials = {name: wanted.pop(name) for name in _CREDENTIALS if name in wanted}
+    return {**wanted, "credentials": Credentials(**credentials)}
 
 
 def _channel(text: str) -> UUID:

@@ -107,11 +107,11 @@ class ChannelForm(forms.Form):
     @property
     def wanted(self) -> dict[str, Any]:
         """Return the values as the use cases take them."""
-        given = {name: self.cleaned_data[name].strip() for name in SERVICES[self.service].fields}
+        credentials = {name: self.cleaned_data[name].strip() for name in SERVICES[self.service].fields}
         return {
             "name": self.cleaned_data["name"],
             "kinds": self.cleaned_data["kinds"],
-            "credentials": Credentials(**given),
+            "credentials": Credentials(**credentials),
         }
 
     def refuse(self, error: DomainError) -> DomainError | None:

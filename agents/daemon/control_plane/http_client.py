@@ -111,9 +111,9 @@ class Link:
         Raises:
             LinkError: The relay refused, or could not be reached.
         """
-        asked = urlencode({"since": target.version, "ticket": target.ticket})
+        query = urlencode({"since": target.version, "ticket": target.ticket})
         try:
-            answer = self._waiting.request("GET", f"{target.url}?{asked}")
+            answer = self._waiting.request("GET", f"{target.url}?{query}")
         except HTTPError as error:
             raise LinkError(f"waiting: {error or type(error).__name__}") from error
         check_answer(urlsplit(target.url).path, answer)

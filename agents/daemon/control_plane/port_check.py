@@ -131,9 +131,9 @@ def _request_ticket(link: Link, client: Client) -> dict[str, str]:
 
 
 def _dial(client: Client, ticket: dict[str, str], *, port: int, nonce: str) -> dict[str, object]:
-    asked = urlencode({"ticket": ticket.get("ticket", ""), "port": port, "nonce": nonce})
+    query = urlencode({"ticket": ticket.get("ticket", ""), "port": port, "nonce": nonce})
     try:
-        return dict(_answer(client, "GET", f"{ticket.get('url', '')}?{asked}", "the relay's dial"))
+        return dict(_answer(client, "GET", f"{ticket.get('url', '')}?{query}", "the relay's dial"))
     except LinkError:
         return {}
 

@@ -51,8 +51,8 @@ def launch_variables(desired: DesiredInstance) -> dict[str, str]:
     The secrets are among them only where nothing in the image would read them from the access folder.
     """
     launch = desired.launch or Launch()
-    given = launch.env if desired.has_ssh else {**launch.env, **launch.secrets}
-    return {name: text for name, text in given.items() if not f"{name}=".startswith(_OWN) and name}
+    variables = launch.env if desired.has_ssh else {**launch.env, **launch.secrets}
+    return {name: text for name, text in variables.items() if not f"{name}=".startswith(_OWN) and name}
 
 
 def launch_label(desired: DesiredInstance) -> str:
@@ -62,8 +62,8 @@ def launch_label(desired: DesiredInstance) -> str:
 
 def shm_mb(desired: DesiredInstance, cap: int) -> int:
     """Return the size of /dev/shm: half of the memory, or what was asked for, within the memory and the cap."""
-    asked = desired.launch.shm_mb if desired.launch is not None else 0
-    return min(asked or desired.ram_mb // 2, desired.ram_mb, cap)
+    shm_mb_ordered = desired.launch.shm_mb if desired.launch is not None else 0
+    return min(shm_mb_ordered or desired.ram_mb // 2, desired.ram_mb, cap)
 
 
 def bare_config(client: Any, container: str) -> dict[str, Any] | None:

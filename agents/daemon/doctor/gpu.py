@@ -65,8 +65,8 @@ def _runtime_findings(engine: EngineFacts) -> Iterator[Finding]:
     if cdi:
         yield ok("cdi", cdi[0])
     if loses_gpus(engine) and not _has_links(DEV_CHAR):
-        said = "systemctl daemon-reload takes the GPUs from running containers (NVML: Unknown Error)"
-        yield Finding("daemon_reload", "warning", said, MAKE_LINKS)
+        detail = "systemctl daemon-reload takes the GPUs from running containers (NVML: Unknown Error)"
+        yield Finding("daemon_reload", "warning", detail, MAKE_LINKS)
 
 
 def loses_gpus(engine: EngineFacts) -> bool:

@@ -193,8 +193,8 @@ def _folder(state: Path) -> Finding:
     try:
         read_location(state)
     except FolderCopied as error:
-        said, _, remedy = str(error).partition("To run")
-        return Finding("folder", "problem", said.strip(), f"To run{remedy}")
+        detail, _, remedy = str(error).partition("To run")
+        return Finding("folder", "problem", detail.strip(), f"To run{remedy}")
     return ok("folder", str(state))
 
 

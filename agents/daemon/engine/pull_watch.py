@@ -93,7 +93,7 @@ def supervise_pull(lines: Lines, pull: ImageRequest, cancelled: threading.Event)
     """
     arrived: queue.Queue[Line | BaseException | None] = queue.Queue()
     threading.Thread(target=_read_lines, args=(lines, arrived), name="pull", daemon=True).start()
-    layers, watch, said = Layers(), _Watch(pull), 0.0
+    layers, watch, reported_at = Layers(), _Watch(pull), 0.0
     while not cancelled.is_set():
         try:
             item = arrived.get(timeout=min(POLL_SECONDS, pull.stall_s))
@@ -105,8 +105,8 @@ def supervise_pull(lines: Lines, pull: ImageRequest, cancelled: threading.Event)
             if layers.apply(_checked(item)):
                 watch.heard = time.monotonic()
         watch.check()
-        if time.monotonic() - said > REPORT_SECONDS:
-            said = time.monotonic()
+        if time.monotonic() - reported_at > REPORT_SECONDS:
+            reported_at = time.monotonic()
             pull.said(layers.message, layers.layers)
 
 

@@ -65,10 +65,10 @@ class FileReceiver:
         part = place.unfinished(key)
         lock = await self._scripts.acquire_lock(self._instance, part)
         try:
-            said = await self._receive_file(request, place, part, lock)
+            reply = await self._receive_file(request, place, part, lock)
         finally:
             self._scripts.release_lock(self._instance, part, lock)
-        await self._websocket.send_json(**request.tag, ok=True, sha256=said)
+        await self._websocket.send_json(**request.tag, ok=True, sha256=reply)
 
     async def unpack(self, request: Request) -> None:
         """Unpack a tar into a folder as it comes; what has come before an error stays."""
@@ -106,10 +106,10 @@ class FileReceiver:
         Raises:
             FileRefusal: It refuses or takes too long, or another client now writes this file.
         """
-        said = await self._scripts.output_unless(self._instance, running, limit_s=limit_s, over=lock.over)
-        if said is None:
+        output = await self._scripts.output_unless(self._instance, running, limit_s=limit_s, over=lock.over)
+        if output is None:
             raise _taken_over()
-        return said
+        return output
 
     async def _receive_content(self, request: Request, running: RunningScript, lock: WriterLock) -> dict[str, Any]:
         """Receive the content and return the client's last message.

@@ -118,9 +118,9 @@ class _FileSession:
         size = parse_size(await self._run(shell_scripts.SIZE, path))
         running = await self._scripts.start(self._instance, shell_scripts.SUM, path)
         limit_s = checksum_limit_s(size)
-        said = await self._scripts.output_unless(self._instance, running, limit_s=limit_s, over=self.inbox.ended)
-        if said is not None:  # else nobody waits for it any more
-            await self._websocket.send_json(**request.tag, ok=True, sha256=parse_sum(said))
+        output = await self._scripts.output_unless(self._instance, running, limit_s=limit_s, over=self.inbox.ended)
+        if output is not None:  # else nobody waits for it any more
+            await self._websocket.send_json(**request.tag, ok=True, sha256=parse_sum(output))
 
     async def _read(self, request: Request) -> None:
         """Send a file from an offset on, up to a number of bytes; a folder as a tar."""

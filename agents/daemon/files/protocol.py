@@ -142,9 +142,9 @@ class Listing:
     more: bool
 
 
-def parse_listing(said: bytes, mark: str) -> Listing:
+def parse_listing(output: bytes, mark: str) -> Listing:
     """Parse the output of the LIST script; `mark` occurs in no name, so names may hold anything."""
-    head, *pieces = said.split(mark.encode())
+    head, *pieces = output.split(mark.encode())
     entries: dict[bytes, dict[str, Any]] = {}
     for piece in pieces:
         how, mode, size, changed, name = _fields(piece)
@@ -170,24 +170,24 @@ def parse_file_head(line: bytes) -> tuple[str, int, int]:
     return kind.decode(errors="replace"), int(size), int(changed)
 
 
-def parse_checksum(said: bytes) -> str:
+def parse_checksum(output: bytes) -> str:
     """Return the checksum of a complete file; empty if the image has no program to compute it."""
-    for line in said.splitlines():
+    for line in output.splitlines():
         if line.startswith(b"done "):
             return line.removeprefix(b"done ").decode(errors="replace").strip()
     raise FileRefusal("failed", "The file was not written to its end.")
 
 
-def parse_size(said: bytes) -> int:
-    text = said.strip()
+def parse_size(output: bytes) -> int:
+    text = output.strip()
     if not text.isdigit() or len(text) > _MOST_DIGITS:
         raise FileRefusal("failed", "The file could not be read.")
     return int(text)
 
 
-def parse_sum(said: bytes) -> str:
+def parse_sum(output: bytes) -> str:
     """Parse the output of `sha256sum`."""
-    found = said.partition(b" ")[0].decode(errors="replace")
+    found = output.partition(b" ")[0].decode(errors="replace")
     if not _SHA256.fullmatch(found):
         raise FileRefusal("failed", "The checksum could not be computed.")
     return found

@@ -78,10 +78,10 @@ class RunningScript:
 
         More is read and thrown away, so that the program goes on.
         """
-        said = bytearray()
+        output = bytearray()
         while piece := await self.out():
-            said += piece[: OUTPUT_AT_MOST - len(said)]
-        return bytes(said)
+            output += piece[: OUTPUT_AT_MOST - len(output)]
+        return bytes(output)
 
 
 class ScriptRunner:
@@ -132,14 +132,14 @@ class ScriptRunner:
             FileRefusal: The script failed or took too long.
         """
         try:
-            said = await asyncio.wait_for(running.rest(), limit_s)
+            output = await asyncio.wait_for(running.rest(), limit_s)
         except TimeoutError as error:
             await self.end(instance, running)
             raise FileRefusal("too_slow", "This takes too long; do it in the terminal.") from error
         finally:
             running.program.close()
         await self.finish(running)
-        return said
+        return output
 
     async def output_unless(
         self, instance: str, running: RunningScript, *, limit_s: float, over: asyncio.Event

@@ -82,23 +82,23 @@ def watch_nvml(events: GpuEvents, rang: Callable[[], None], stopped: threading.E
 
 
 def _listen(events: GpuEvents, rang: Callable[[], None], stopped: threading.Event) -> None:
-    heard = pynvml.nvmlEventSetCreate()
+    event_set = pynvml.nvmlEventSetCreate()
     try:
-        known = _register(heard)
+        known = _register(event_set)
         if not known:
             stopped.wait(RETRY_S)
         while known and not stopped.is_set():
             try:
-                event = pynvml.nvmlEventSetWait_v2(heard, WAIT_MS)
+                event = pynvml.nvmlEventSetWait_v2(event_set, WAIT_MS)
             except pynvml.NVMLError_Timeout:
                 continue
             events.record(known.get(_address(event.device), "unknown"), int(event.eventData))
             rang()
     finally:
-        pynvml.nvmlEventSetFree(heard)
+        pynvml.nvmlEventSetFree(event_set)
 
 
-def _register(heard: Any) -> dict[int | None, str]:
+def _register(event_set: Any) -> dict[int | None, str]:
     """Register for the events of all GPUs and return handle → UUID, read while the GPUs still answer.
 
     GPUs without such events are left out.
@@ -107,7 +107,7 @@ def _register(heard: Any) -> dict[int | None, str]:
     for index in range(pynvml.nvmlDeviceGetCount()):
         try:
             handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, heard)
+            pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, event_set)
             known[_address(handle)] = pynvml.nvmlDeviceGetUUID(handle)
         except pynvml.NVMLError:
             continue

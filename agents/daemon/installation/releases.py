@@ -123,9 +123,9 @@ class Versions:
             _run(*pip, "--require-hashes", "-r", str(requirements))
             _run(*pip, "--no-deps", "--no-index", str(wheel))
             (target / COMPLETE_MARK).touch()
-        told = _run(str(target / "bin" / "berth-agent"), "--version").strip()
-        if told != f"berth-agent {release.version}":
-            raise NotInstalled(f"What was installed calls itself {told!r}, not version {release.version}.")
+        version = _run(str(target / "bin" / "berth-agent"), "--version").strip()
+        if version != f"berth-agent {release.version}":
+            raise NotInstalled(f"What was installed calls itself {version!r}, not version {release.version}.")
         return target
 
     def switch(self, target: Path) -> None:

@@ -56,12 +56,12 @@ class RemainingUse:
         return not (self.named or self.here or self.market)
 
     def __str__(self) -> str:
-        told = [f"the market could not be asked ({self.market})"] if self.market else []
+        parts = [f"the market could not be asked ({self.market})"] if self.market else []
         if self.named:
-            told.append(f"the market has {len(self.named)} instances here ({', '.join(self.named[:5])})")
+            parts.append(f"the market has {len(self.named)} instances here ({', '.join(self.named[:5])})")
         if self.here:
-            told.append(f"this machine holds {', '.join(self.here[:8])}{' and more' if len(self.here) > 8 else ''}")  # noqa: PLR2004
-        return "; ".join(told)
+            parts.append(f"this machine holds {', '.join(self.here[:8])}{' and more' if len(self.here) > 8 else ''}")  # noqa: PLR2004
+        return "; ".join(parts)
 
 
 def list_remaining_use(state: Path, config: AgentConfig) -> RemainingUse:

@@ -105,10 +105,10 @@ class Upgrade:
     def _try(self, old: Path, new: Path) -> None:
         try:
             self._restart_agent()
-            heard = self._has_synced(new, self._deadline_s)
+            has_synced = self._has_synced(new, self._deadline_s)
         except KeyboardInterrupt:
-            heard = False
-        if heard:
+            has_synced = False
+        if has_synced:
             self._end_trial()
         else:
             self._go_back(old)

@@ -63,8 +63,8 @@ def folder_lock(state: Path) -> Iterator[None]:
             os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     except BlockingIOError as error:
-        said = f"An agent runs from {state} already{_holder_text(state)}: stop it first (systemctl stop berth-agent)."
-        raise FolderInUse(said) from error
+        message = f"An agent runs from {state} already{_holder_text(state)}: stop it first (systemctl stop berth-agent)."
+        raise FolderInUse(message) from error
     finally:
         os.close(handle)
 
@@ -139,10 +139,10 @@ def _known(state: Path) -> FolderLocation | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
-        said = (
+        message = (
             f"{state / PLACE_FILE} is damaged; if no copy of this folder runs, type: berth-agent adopt --state-dir {state}"
         )
-        raise FolderCopied(said) from error
+        raise FolderCopied(message) from error
 
 
 def _write(state: Path) -> FolderLocation:

@@ -76,14 +76,14 @@ def read_log(raw: bytes) -> SyncLog:
 
 def failure_of(code: int, faults: Iterable[str], secrets: Iterable[str]) -> tuple[str, str]:
     """Return (our code, a sentence) for a sync that ended with this status of rclone."""
-    said = list(faults)
-    everything = " ".join(said).lower().replace(" ", "")
+    messages = list(faults)
+    everything = " ".join(messages).lower().replace(" ", "")
     for words, name, sentence in _KNOWN_ERRORS:
         if words.replace(" ", "") in everything:
             return name, sentence
     if code == DIRECTORY_MISSING:
         return "folder_missing", "There is no such folder to copy from."
-    last = next((line for line in reversed(said) if not line.startswith("Attempt ")), "")
+    last = next((line for line in reversed(messages) if not line.startswith("Attempt ")), "")
     return "sync_failed", _redact(last, secrets) or f"The copying ended with status {code}."
 
 

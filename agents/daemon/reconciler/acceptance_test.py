@@ -86,8 +86,8 @@ class AcceptanceTest:
                 return
             job.check()
             job.cancelled.wait(POLL)
-        said = f" with code {found.exit_code}" if found is not None else ""
-        raise Failed("program_ended", f"The image's own program ended at once{said}: it has nothing to do that lasts.")
+        with_code = f" with code {found.exit_code}" if found is not None else ""
+        raise Failed("program_ended", f"The image's own program ended at once{with_code}: it has nothing to do that lasts.")
 
     def _check_alive(self, instance: str, container: str) -> None:
         found = find_container(self._runtime, instance, container)

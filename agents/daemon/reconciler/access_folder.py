@@ -28,11 +28,11 @@ def access_files(desired: DesiredInstance) -> dict[str, str]:
     """Return the folder's files by name; lines that could smuggle in another line are left out."""
     keys = [key.strip() for key in desired.ssh_keys if "\n" not in key.strip() and "\r" not in key]
     launch = desired.launch or Launch()
-    given = {**launch_variables(desired), **launch.secrets} if desired.has_ssh else {}
-    variables = {**given, **desired.env}
+    environment = {**launch_variables(desired), **launch.secrets} if desired.has_ssh else {}
+    variables = {**environment, **desired.env}
     env = [f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items()) if _NAME.fullmatch(name)]
     files = {"authorized_keys": "".join(f"{key}\n" for key in keys), "env": "".join(f"{line}\n" for line in env)}
-    if sets := ssh_variables(given):
+    if sets := ssh_variables(environment):
         files[SSH_FILE] = sets
     if _HASH.fullmatch(desired.password_hash):
         files[PASSWORD_FILE] = f"{desired.password_hash}\n"

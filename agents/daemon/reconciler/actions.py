@@ -211,9 +211,9 @@ class ActionExecutor:
         try:
             self._runtime.start(container)
         except EngineRefused as error:
-            said = str(error)
-            named = [port for _, port in desired.ports if re.search(rf":{port}\b", said)]
-            if named and any(words in said.lower() for words in PORT_TAKEN):
+            detail = str(error)
+            named = [port for _, port in desired.ports if re.search(rf":{port}\b", detail)]
+            if named and any(words in detail.lower() for words in PORT_TAKEN):
                 taken = f"Port {named[0]} of the host is taken by another program."
                 raise Failed("port_taken", taken, about=str(named[0])) from error
             raise

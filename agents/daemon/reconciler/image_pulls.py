@@ -151,8 +151,8 @@ class ImagePuller:
         self.cache.make_room(needed)
         free = self._runtime.free_image_bytes()
         if needed > free:
-            said = f"The image needs about {needed / GB:.1f} GB on the host's disk, {free / GB:.1f} GB are free."
-            raise Failed("image_too_large", said)
+            detail = f"The image needs about {needed / GB:.1f} GB on the host's disk, {free / GB:.1f} GB are free."
+            raise Failed("image_too_large", detail)
 
     def _check_compatibility(self, found: ImageFacts) -> None:
         """Check the pulled image's architecture and CUDA requirement.
@@ -164,19 +164,20 @@ class ImagePuller:
             Failed: The image does not fit this host.
         """
         if found.architecture and found.architecture != found.engine_architecture:
-            said = f"The image is made for {found.architecture}, this host is {found.engine_architecture}."
-            raise Failed("image_wrong_architecture", said)
+            detail = f"The image is made for {found.architecture}, this host is {found.engine_architecture}."
+            raise Failed("image_wrong_architecture", detail)
         needed = _REQUIRED.search(found.env.get("NVIDIA_REQUIRE_CUDA", ""))
         if needed and self.cuda and _version(needed[1]) > _version(self.cuda):
-            said = f"The image needs CUDA {needed[1]}; the driver of this host supports {self.cuda}."
-            raise Failed("image_needs_cuda", said)
+            detail = f"The image needs CUDA {needed[1]}; the driver of this host supports {self.cuda}."
+            raise Failed("image_needs_cuda", detail)
 
 
-def pull_failure(image: str, said: str) -> tuple[str, str]:
+def pull_failure(image: str, output: str) -> tuple[str, str]:
     """Return code and sentence for the engine's answer to a failed pull."""
-    lower = said.lower()
+    lower = output.lower()
     code = next((code for words, code in _KNOWN_ERRORS if words in lower), "image_missing")
-    return code, f"{_SENTENCES[code]} ({said[:200]})" if code in _SENTENCES else f"The image {image} cannot be had: {said}"
+    detail = f"{_SENTENCES[code]} ({output[:200]})" if code in _SENTENCES else f"The image {image} cannot be had: {output}"
+    return code, detail
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ class WorkerPool:
         with self._lock:
             words = {instance: last for instance, (at, last) in self._ended.items() if at >= seen_at}
             words.update({instance: job.busy for instance, job in self._jobs.items()})
-        return {instance: said for instance, said in words.items() if said is not None}
+        return {instance: progress for instance, progress in words.items() if progress is not None}
 
     def at_work(self) -> bool:
         with self._lock:

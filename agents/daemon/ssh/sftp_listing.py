@@ -12,7 +12,7 @@ from typing import Final
 from agents.daemon.engine.exec_interface import ExecInterface
 from agents.daemon.engine.exec_stream import OUT, Program
 
-SAID_AT_MOST: Final = 16 * 1024 * 1024
+OUTPUT_AT_MOST: Final = 16 * 1024 * 1024
 ENV: Final = {"LC_ALL": "C"}
 # A path is passed as octal digits, since an argument cannot hold every name.
 _PATH: Final = 'p=$(printf "%b." "$1"); p=${p%.}; '
@@ -69,19 +69,20 @@ class ShellWorker:
             return await self._answer(self._program, b"\n" + mark + b" ")
 
     async def _answer(self, program: Program, mark: bytes) -> bytes:
-        heard = bytearray()
-        while not (heard.endswith(b"\n") and heard.rfind(mark, max(0, len(heard) - len(mark) - 8)) >= 0):
+        received = bytearray()
+        while not (received.endswith(b"\n") and received.rfind(mark, max(0, len(received) - len(mark) - 8)) >= 0):
             kind, piece = await program.piece()
-            if not piece or len(heard) > SAID_AT_MOST:
+            if not piece or len(received) > OUTPUT_AT_MOST:
                 self._program = None
                 program.close()
-                raise ContainerCommandFailed(heard[-200:].decode(errors="replace") or "the shell in the container has ended")
+                end = received[-200:].decode(errors="replace")
+                raise ContainerCommandFailed(end or "the shell in the container has ended")
             if kind == OUT:
-                heard += piece
-        said, _, code = bytes(heard).rpartition(mark)
+                received += piece
+        text, _, code = bytes(received).rpartition(mark)
         if int(code):
-            raise ContainerCommandFailed(said.decode(errors="replace").strip()[-300:] or f"failed with code {int(code)}")
-        return said
+            raise ContainerCommandFailed(text.decode(errors="replace").strip()[-300:] or f"failed with code {int(code)}")
+        return text
 
     async def read_small(self, path: bytes, at_most: int) -> bytes:
         """Return the start of a file, at most `at_most` bytes."""

@@ -85,9 +85,9 @@ async def connect_to_peer(url: str, wait_s: float) -> WebSocketStream:
 
 def wait_for(loop: asyncio.AbstractEventLoop, work: Any, timeout: float) -> Any:
     """Run a coroutine on another thread's loop and return its result."""
-    asked = asyncio.run_coroutine_threadsafe(work, loop)
+    future = asyncio.run_coroutine_threadsafe(work, loop)
     try:
-        return asked.result(timeout)
+        return future.result(timeout)
     except concurrent.futures.TimeoutError:
-        asked.cancel()
+        future.cancel()
         raise

@@ -161,11 +161,11 @@ class Listener:
             line = SocketChannel(connection, LARGEST_PROOF)
             thread = threading.Thread(target=self._authenticate, args=(line,), daemon=True)
             with self._lock:
-                heard = not self._closed and len(self._proving) < MOST_CALLERS
-                if heard:
+                is_accepted = not self._closed and len(self._proving) < MOST_CALLERS
+                if is_accepted:
                     self._proving[line] = thread
                     thread.start()
-            if not heard:
+            if not is_accepted:
                 line.close()
 
     def _authenticate(self, line: SocketChannel) -> None:

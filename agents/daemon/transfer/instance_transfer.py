@@ -179,10 +179,14 @@ class InstanceTransfer:
         return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
 
     def _export_root(self, operation: Operation, order: TransferOrder, path: Path) -> None:
-        said = say("packing_system_disk")
-        operation.progress(0, 0, said)
+        progress = say("packing_system_disk")
+        operation.progress(0, 0, progress)
         self._roots.export(
-            order.source, order.target, operation.order.id, path, lambda done, total: operation.progress(done, total, said)
+            order.source,
+            order.target,
+            operation.order.id,
+            path,
+            lambda done, total: operation.progress(done, total, progress),
         )
 
     # -- from another host

@@ -119,8 +119,8 @@ class DockerRootStore:
         if self._runtime.free_image_bytes() < 2 * root.size + HEADROOM:
             raise Failed("disk_full", NO_ROOM_HERE)
         with self._engine() as engine:
-            told = list(engine.load_image(packed_anew(path, root), quiet=True))
-            image = _loaded(told)
+            messages = list(engine.load_image(packed_anew(path, root), quiet=True))
+            image = _loaded(messages)
             # As the engine has understood it: its JSON parser accepts "RootFS" for "rootfs" too.
             found = engine.inspect_image(image)
             labels, came = found["Config"]["Labels"] or {}, (found.get("RootFS") or {}).get("Layers") or []
@@ -210,9 +210,9 @@ def roots_of(runtime: Runtime) -> RootStore:
     raise TypeError(f"no roots of {runtime.kind}")
 
 
-def _loaded(told: list[dict[str, Any]]) -> str:
-    for line in told:
+def _loaded(messages: list[dict[str, Any]]) -> str:
+    for line in messages:
         words = str(line.get("stream", ""))
         if "Loaded image ID: " in words:
             return words.partition("Loaded image ID: ")[2].strip()
-    raise EngineRefused(f"the engine did not take the image in: {told[-1:]}")
+    raise EngineRefused(f"the engine did not take the image in: {messages[-1:]}")

@@ -144,21 +144,21 @@ def receive_manifest(line: EncryptedChannel, names: tuple[str, ...]) -> Transfer
         ConnectionLost: The connection broke, or an unexpected message came.
         BadManifest: It does not describe the expected files.
     """
-    told = line.receive_json("names", "sizes", "whole", "listed")
-    if tuple(told["names"]) != names:
+    message = line.receive_json("names", "sizes", "whole", "listed")
+    if tuple(message["names"]) != names:
         raise BadManifest("the other host sends other files than were asked for")
-    listed, digests = int(told["listed"]), bytearray()
+    listed, digests = int(message["listed"]), bytearray()
     if listed > LONGEST_LIST:
         raise BadManifest("the other host sends more than any instance has")
     while len(digests) < listed:
         digests += line.receive()
-    sizes = [int(size) for size in told["sizes"]]
-    return build_manifest(names, sizes, digests, str(told["whole"]), _parts(told.get("parts", [])))
+    sizes = [int(size) for size in message["sizes"]]
+    return build_manifest(names, sizes, digests, str(message["whole"]), _parts(message.get("parts", [])))
 
 
-def _parts(told: Any) -> list[ContentRange]:
+def _parts(ranges: Any) -> list[ContentRange]:
     try:
-        return [ContentRange(str(name), int(start), int(size)) for name, start, size in told[:MOST_PARTS]]
+        return [ContentRange(str(name), int(start), int(size)) for name, start, size in ranges[:MOST_PARTS]]
     except (KeyError, TypeError, ValueError) as error:
         raise BadManifest("the other host says what nobody understands of the parts of its file") from error
 

@@ -175,8 +175,8 @@ def _record_report(host_id: UUID, report: Report, at: datetime) -> None:
     Raises:
         Revoked: Its agent's key was revoked, or the host written off, while this report was handled.
     """
-    heard = record_report(host_id=host_id, at=at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
-    if not heard:
+    is_recorded = record_report(host_id=host_id, at=at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
+    if not is_recorded:
         raise Revoked(HOW_TO_GO_ON)
 
 

@@ -90,13 +90,13 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
 
     def promise(self) -> dict[str, Any]:
         """Return the arguments of `create_code`."""
-        given = self.cleaned_data
+        data = self.cleaned_data
         names = ("code", "kind", "modes", "gpu_models", "expires_at", "valid_days", "per_user", "total_limit")
-        percent = given["percent"]
+        percent = data["percent"]
         return {
-            **{name: given[name] for name in names},
-            "amount_micros": _micros(given["amount"]),
-            "most_micros": _micros(given["most"]),
+            **{name: data[name] for name in names},
+            "amount_micros": _micros(data["amount"]),
+            "most_micros": _micros(data["most"]),
             "percent_bps": None if percent is None else int(percent * 100),
         }
 
@@ -293,10 +293,10 @@ class InvoiceAdmin(ReadOnlyAdmin):
         return obj is None or self._is_correctable(obj)
 
     def save_model(self, request: HttpRequest, obj: Invoice, form: CorrectionForm, change: bool) -> None:
-        given = form.cleaned_data
-        if given["because"]:
+        data = form.cleaned_data
+        if data["because"]:
             actor = f"staff:{panel_user(request).pk.hex}"
-            papers = correct_invoice(invoice_id=obj.pk, reason=given["because"], actor=actor, reissue=given["reissue"])
+            papers = correct_invoice(invoice_id=obj.pk, reason=data["because"], actor=actor, reissue=data["reissue"])
             messages.success(request, _("Issued: %(numbers)s") % {"numbers": ", ".join(map(str, papers))})
 
     @staticmethod

@@ -105,8 +105,8 @@ class OrdersApi(ListAPIView[Order]):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self) -> QuerySet[Order]:
-        asked = validated(OrdersIn, self.request.query_params)
-        wanted = OrderFilter(source_id=read_source(asked.pop("source")), **asked)
+        query = validated(OrdersIn, self.request.query_params)
+        wanted = OrderFilter(source_id=read_source(query.pop("source")), **query)
         return orders_of(owner_id=current_user(self.request).pk, wanted=wanted)
 
     @extend_schema(operation_id="orders", parameters=[OrdersIn], responses=OrderOut(many=True))
@@ -169,6 +169,6 @@ class WalletCsvApi(APIView):
         responses={(200, "text/csv"): OpenApiTypes.STR},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        asked = validated(CsvIn, request.query_params)
-        asked["source"] = read_source(asked["source"])
-        return csv_reply(current_user(request).pk, **asked)
+        query = validated(CsvIn, request.query_params)
+        query["source"] = read_source(query["source"])
+        return csv_reply(current_user(request).pk, **query)

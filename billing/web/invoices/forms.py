@@ -65,12 +65,12 @@ class OrdersForm(forms.Form):
 
     def wanted(self) -> OrderFilter:
         """Return the requested filter; a field that is not valid filters nothing."""
-        given: dict[str, Any] = self.cleaned_data if self.is_valid() else getattr(self, "cleaned_data", {})
-        day_to = given.get("day_to")
+        data: dict[str, Any] = self.cleaned_data if self.is_valid() else getattr(self, "cleaned_data", {})
+        day_to = data.get("day_to")
         return OrderFilter(
-            kind=given.get("kind") or "",
-            billing_mode=given.get("billing_mode") or "",
-            since=midnight(given.get("day_from")),
+            kind=data.get("kind") or "",
+            billing_mode=data.get("billing_mode") or "",
+            since=midnight(data.get("day_from")),
             until=midnight(day_to + timedelta(days=1) if day_to else None),
-            source_id=given.get("instance"),
+            source_id=data.get("instance"),
         )

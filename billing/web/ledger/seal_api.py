@@ -32,9 +32,9 @@ class UsageRecordsApi(APIView):
 
     @extend_schema(operation_id="usage_records", parameters=[RecordsIn], responses=RecordsOut)
     def get(self, request: Request) -> Response:
-        asked = validated(RecordsIn, request.query_params)
-        found = usage_records(owner_id=current_user(request).pk, **asked | {"limit": asked["limit"] + 1})
-        page = found[: asked["limit"]]
+        query = validated(RecordsIn, request.query_params)
+        found = usage_records(owner_id=current_user(request).pk, **query | {"limit": query["limit"] + 1})
+        page = found[: query["limit"]]
         following = page[-1].record["usage"] if len(found) > len(page) else None
         return Response(RecordsOut({"key_id": key_id(), "records": page, "next": following}).data)
 
@@ -59,8 +59,8 @@ class SpendApi(APIView):
 
     @extend_schema(operation_id="wallet_spend", parameters=[SpendIn], responses=SpendOut)
     def get(self, request: Request) -> Response:
-        asked = validated(SpendIn, request.query_params)
-        return Response(SpendOut(spending_report(current_user(request).pk, now=clock.now(), **asked)).data)
+        query = validated(SpendIn, request.query_params)
+        return Response(SpendOut(spending_report(current_user(request).pk, now=clock.now(), **query)).data)
 
 
 @require_safe

@@ -22,8 +22,8 @@ def spend(request: SignedInRequest) -> HttpResponse:
     """Show the page of spending; an unreadable range shows the last days."""
     nothing = {"since": None, "until": None, "by": "day"}
     try:
-        asked = validated(SpendIn, {name: value for name, value in request.GET.items() if value})
-        spending = spending_report(request.user.pk, now=clock.now(), **asked)
+        query = validated(SpendIn, {name: value for name, value in request.GET.items() if value})
+        spending = spending_report(request.user.pk, now=clock.now(), **query)
     except (InvalidInput, ValidationError):
         spending = spending_report(request.user.pk, now=clock.now(), **nothing)  # type: ignore[arg-type]  # by is "day"
     context = {"spending": spending, "groupings": GROUPINGS}

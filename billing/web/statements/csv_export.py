@@ -40,10 +40,10 @@ def csv_reply(owner_id: UUID, **asked: Any) -> StreamingHttpResponse:
     return reply
 
 
-def _rows(owner_id: UUID, asked: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+def _rows(owner_id: UUID, filters: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     cursor, more = "", True
     while more:
-        lines = statement_lines(owner_id=owner_id, limit=_PAGE, cursor=cursor, **asked)
+        lines = statement_lines(owner_id=owner_id, limit=_PAGE, cursor=cursor, **filters)
         yield from map(_cells, lines)
         more = len(lines) == _PAGE
         cursor = lines[-1].id if lines else ""

@@ -53,9 +53,9 @@ class StatementForm(forms.Form):
     def __init__(self, *args: Any, sources: Sequence[tuple[UUID, str]], **options: Any) -> None:
         super().__init__(*args, **options)
         named = [(public_id("inst", key), f"{known_words(label)} · {key.hex[-6:]}") for key, label in sources]
-        asked = self.data.get("source", "")
-        if asked and asked not in dict(named):  # from a link of an instance that is not among the latest
-            named.append((asked, asked))
+        source = self.data.get("source", "")
+        if source and source not in dict(named):  # from a link of an instance that is not among the latest
+            named.append((source, source))
         self.fields["source"].choices = [("", _("everything")), *named]  # type: ignore[attr-defined]  # a ChoiceField
 
     def clean_source(self) -> UUID | None:
@@ -71,18 +71,18 @@ class StatementForm(forms.Form):
 
     def filters(self) -> dict[str, Any]:
         """Return the arguments for `statement_lines` and `statement_groups`."""
-        given = self._valid_data()
-        last: date | None = given.get("day_to")
+        data = self._valid_data()
+        last: date | None = data.get("day_to")
         return {
-            "since": midnight(given.get("day_from")),
+            "since": midnight(data.get("day_from")),
             "until": midnight(last + timedelta(days=1) if last else None),
-            "source": given.get("source"),
-            "entry_kind": given.get("kind") or None,
+            "source": data.get("source"),
+            "entry_kind": data.get("kind") or None,
         }
 
     def grouping(self) -> dict[str, Any]:
-        given = self._valid_data()
-        return {"bucket": given.get("group") or "", "by_source": bool(given.get("by_source"))}
+        data = self._valid_data()
+        return {"bucket": data.get("group") or "", "by_source": bool(data.get("by_source"))}
 
     def _valid_data(self) -> dict[str, Any]:
         self.is_valid()

@@ -37,13 +37,13 @@ class StatementPage:
     next_cursor: str
 
 
-def statement_page(owner_id: UUID, asked: Mapping[str, Any], *, kind: str = "renter") -> StatementPage:
+def statement_page(owner_id: UUID, params: Mapping[str, Any], *, kind: str = "renter") -> StatementPage:
     """Return the requested page of the owner's wallet of this kind.
 
     Raises:
         InvalidInput: the request is not valid.
     """
-    options = _checked(asked)
+    options = _checked(params)
     limit = options["limit"]
     lines = statement_lines(
         owner_id=owner_id,
@@ -58,12 +58,12 @@ def statement_page(owner_id: UUID, asked: Mapping[str, Any], *, kind: str = "ren
     return StatementPage(lines[:limit], lines[limit - 1].id if len(lines) > limit else "")
 
 
-def _checked(asked: Mapping[str, Any]) -> dict[str, Any]:
-    given = StatementIn(data={name: value for name, value in asked.items() if value != ""})
-    if not given.is_valid():
-        errors = [FieldError(name, "invalid", str(texts[0])) for name, texts in given.errors.items()]
+def _checked(params: Mapping[str, Any]) -> dict[str, Any]:
+    form = StatementIn(data={name: value for name, value in params.items() if value != ""})
+    if not form.is_valid():
+        errors = [FieldError(name, "invalid", str(texts[0])) for name, texts in form.errors.items()]
         raise InvalidInput("Invalid statement request.", errors=errors)
-    options = dict(given.validated_data)
+    options = dict(form.validated_data)
     if "source" in options:
         options["source"] = read_source(options["source"])
     return options

@@ -81,12 +81,12 @@ class TeamTransfersApi(APIView):
 
     @extend_schema(operation_id="teams_transfer", request=TransferIn, responses={201: TransferOut})
     def post(self, request: Request, team_id: str) -> Response:
-        asked = validated(TransferIn, request.data)
-        ids = {"team_id": parse_public_id("team", team_id), "to_id": parse_public_id("user", asked["to"])}
-        micros = parse_money(asked["amount"])
+        data = validated(TransferIn, request.data)
+        ids = {"team_id": parse_public_id("team", team_id), "to_id": parse_public_id("user", data["to"])}
+        micros = parse_money(data["amount"])
 
         def work() -> tuple[int, Any]:
-            done = transfer_money(sender=current_user(request), **ids, amount_micros=micros, memo=asked["memo"])
+            done = transfer_money(sender=current_user(request), **ids, amount_micros=micros, memo=data["memo"])
             return 201, TransferOut(done).data
 
         return idempotent_response(request, work)

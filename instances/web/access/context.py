@@ -111,13 +111,13 @@ def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) ->
     }
 
 
-def log_context(renter: User, instance_id: UUID, asked: QueryDict) -> dict[str, Any]:
+def log_context(renter: User, instance_id: UUID, params: QueryDict) -> dict[str, Any]:
     """Return the context of the log as far as known, or the error that keeps it from being read."""
     instance = instance_of(renter, instance_id)
-    wanted = str(asked.get("tail", ""))
+    wanted = str(params.get("tail", ""))
     tail = int(wanted) if wanted in {str(size) for size in TAILS} else LOG_TAIL
-    source = "on_start" if asked.get("source") == "on_start" else ""
-    search = LogSearch(tail=tail, q=str(asked.get("q", "")).replace("\0", "")[:_Q_MOST], source=source)
+    source = "on_start" if params.get("source") == "on_start" else ""
+    search = LogSearch(tail=tail, q=str(params.get("q", "")).replace("\0", "")[:_Q_MOST], source=source)
     context: dict[str, Any] = {"instance": instance, "search": search, "tails": TAILS}
     try:
         context["log"] = read_log(renter=renter, instance_id=instance_id, search=search)

@@ -87,11 +87,11 @@ class BudgetsApi(ListAPIView[Any]):
 
     @extend_schema(operation_id="budgets_create", request=BudgetIn, responses={201: BudgetOut})
     def post(self, request: Request) -> Response:
-        asked = validated(BudgetIn, request.data)
-        subject, limit = _subject(asked["scope"], asked.pop("subject")), parse_money(asked.pop("limit"))
+        data = validated(BudgetIn, request.data)
+        subject, limit = _subject(data["scope"], data.pop("subject")), parse_money(data.pop("limit"))
 
         def work() -> tuple[int, Any]:
-            return 201, _row(set_budget(owner=current_user(request), subject_id=subject, limit_micros=limit, **asked))
+            return 201, _row(set_budget(owner=current_user(request), subject_id=subject, limit_micros=limit, **data))
 
         return idempotent_response(request, work)
 
@@ -107,10 +107,10 @@ class BudgetApi(APIView):
 
     @extend_schema(operation_id="budgets_change", request=BudgetChange, responses=BudgetOut)
     def patch(self, request: Request, budget_id: str) -> Response:
-        asked, key = validated(BudgetChange, request.data), parse_public_id("budg", budget_id)
-        if "limit" in asked:
-            asked["limit_micros"] = parse_money(asked.pop("limit"))
-        return Response(_row(change_budget(owner_id=current_user(request).pk, budget_id=key, **asked)))
+        data, key = validated(BudgetChange, request.data), parse_public_id("budg", budget_id)
+        if "limit" in data:
+            data["limit_micros"] = parse_money(data.pop("limit"))
+        return Response(_row(change_budget(owner_id=current_user(request).pk, budget_id=key, **data)))
 
     @extend_schema(operation_id="budgets_delete", responses={204: None})
     def delete(self, request: Request, budget_id: str) -> Response:
@@ -144,7 +144,7 @@ class FaultReportView(APIView):
 
     @extend_schema(operation_id="instances_report_fault", request=FaultReportIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        said, renter, row_id = validated(FaultReportIn, request.data), current_user(request), instance_id_of(instance_id)
+        data, renter, row_id = validated(FaultReportIn, request.data), current_user(request), instance_id_of(instance_id)
         return idempotent_instance_response(
-            request, lambda: (202, instance_response(report_fault(renter=renter, instance_id=row_id, detail=said["detail"])))
+            request, lambda: (202, instance_response(report_fault(renter=renter, instance_id=row_id, detail=data["detail"])))
         )

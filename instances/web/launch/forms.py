@@ -102,15 +102,15 @@ class LaunchFormFields(forms.Form):
     @property
     def launch_changes(self) -> dict[str, Any]:
         """Return the settings as a request has them; a line that is as it was shown is left out."""
-        given, shown = self.cleaned_data, self.initial or {}
-        if not given["with_launch"]:
+        data, shown = self.cleaned_data, self.initial or {}
+        if not data["with_launch"]:
             return {}
         env, secrets = self._variables()
-        found: dict[str, Any] = {"env": env, "secrets": secrets, **{name: given[name] for name in _TEXTS}}
+        found: dict[str, Any] = {"env": env, "secrets": secrets, **{name: data[name] for name in _TEXTS}}
         for name in _WORDS:
-            if self._stored is None or given[name] != shown.get(name, ""):
-                found[name] = given[name]
-        found["shm_mb"] = "" if given["shm_mb"] is None else given["shm_mb"]
+            if self._stored is None or data[name] != shown.get(name, ""):
+                found[name] = data[name]
+        found["shm_mb"] = "" if data["shm_mb"] is None else data["shm_mb"]
         found["readiness"] = self._readiness()
         return found
 
@@ -161,12 +161,12 @@ class LaunchFormFields(forms.Form):
         return {**env, **pasted}, secrets
 
     def _readiness(self) -> Mapping[str, Any]:
-        given = self.cleaned_data
-        if not given["ready_type"]:
+        data = self.cleaned_data
+        if not data["ready_type"]:
             return {}
-        grace = {} if given["ready_grace"] is None else {"grace_seconds": given["ready_grace"]}
-        path = given["ready_path"] if given["ready_type"] == "http" else ""
-        return {"type": given["ready_type"], "port": given["ready_port"], "path": path, **grace}
+        grace = {} if data["ready_grace"] is None else {"grace_seconds": data["ready_grace"]}
+        path = data["ready_path"] if data["ready_type"] == "http" else ""
+        return {"type": data["ready_type"], "port": data["ready_port"], "path": path, **grace}
 
 
 class LaunchForm(LaunchFormFields):

@@ -76,9 +76,9 @@ def _priced(instance: Instance, form: ResizeForm) -> dict[str, Any]:
     """Return the price of a valid form; an empty form has the price of the present size."""
     if form.is_bound and not form.is_valid():
         return {}
-    asked = form.size if form.is_bound else {"gpu_count": None, "data_disk_gb": None}
+    chosen = form.size if form.is_bound else {"gpu_count": None, "data_disk_gb": None}
     try:
-        size = price_of_size(instance, **asked)
+        size = price_of_size(instance, **chosen)
     except DomainError as error:
         return {"refused": error}
     return {"size": size, "changes": size != size_of(instance)}

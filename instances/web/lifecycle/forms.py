@@ -57,5 +57,5 @@ class ResizeForm(forms.Form):
     def limits(self) -> dict[str, int | None]:
         """Return the accepted prices, or raise InvalidInput for malformed ones."""
         named = {"max_rate_micros": "max_rate", "max_disk_micros_per_day": "max_daily"}
-        given = {name: self.cleaned_data[field] for name, field in named.items()}
-        return {name: parse_money(text) if text else None for name, text in given.items()}
+        limits = {name: self.cleaned_data[field] for name, field in named.items()}
+        return {name: parse_money(text) if text else None for name, text in limits.items()}

@@ -13,8 +13,8 @@ from instances.web.monitoring.timeline import timeline_context
 
 @login_required_page
 def activity(request: SignedInRequest) -> HttpResponse:
-    asked = {name: request.GET.get(name, "") for name in ("instance", "group")}
-    context = timeline_context(request.user, **asked, page=request.GET.get("page"))
+    params = {name: request.GET.get(name, "") for name in ("instance", "group")}
+    context = timeline_context(request.user, **params, page=request.GET.get("page"))
     return render(request, page="instances/activity.html", part="instances/_activity.html", context=context)
 
 

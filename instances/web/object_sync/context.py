@@ -100,22 +100,22 @@ def runs_context(user: User, page: str | None) -> dict[str, Any]:
     }
 
 
-def sync_form(user: User, sent: Any, asked: Mapping[str, str]) -> SyncForm:
+def sync_form(user: User, sent: Any, params: Mapping[str, str]) -> SyncForm:
     """Return the form of a sync, or raise NotFound.
 
     `asked` may name a disk as `source`, or an earlier sync as `again`.
     """
     places = [(public_id("conn", row.pk), f"{row.name} · {row.place}") for row in connections_of(user.pk)]
-    return SyncForm(sent, auto_id="sync-%s", initial=_initial(user, asked), sources=_sources(user), connections=places)
+    return SyncForm(sent, auto_id="sync-%s", initial=_initial(user, params), sources=_sources(user), connections=places)
 
 
-def _initial(user: User, asked: Mapping[str, str]) -> dict[str, Any]:
-    if "again" not in asked:
-        return {"source": asked.get("source", "")}
-    past = sync_of(user.pk, parse_public_id("sync", asked["again"]))
+def _initial(user: User, params: Mapping[str, str]) -> dict[str, Any]:
+    if "again" not in params:
+        return {"source": params.get("source", "")}
+    past = sync_of(user.pk, parse_public_id("sync", params["again"]))
     place = past.connection_id and public_id("conn", past.connection_id)
-    said = {name: getattr(past, name) for name in ("direction", "path", "folder", "delete_extra")}
-    return {"source": _disk_id(past), "connection": place, **said}
+    initial = {name: getattr(past, name) for name in ("direction", "path", "folder", "delete_extra")}
+    return {"source": _disk_id(past), "connection": place, **initial}
 
 
 def _disk_id(sync: "Sync") -> str:

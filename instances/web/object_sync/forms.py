@@ -64,9 +64,9 @@ class ConnectionForm(LoginForm):
     @property
     def order(self) -> dict[str, str]:
         """Return the arguments of `check_connection`."""
-        given = dict(self.cleaned_data)
-        del given["name"]
-        return {"prefix": given.pop("root_folder"), **given}
+        data = dict(self.cleaned_data)
+        del data["name"]
+        return {"prefix": data.pop("root_folder"), **data}
 
 
 class SyncForm(forms.Form):
@@ -123,35 +123,35 @@ class SyncForm(forms.Form):
             field.choices = choices
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        repeat = given.get("repeat")
-        if repeat == "hours" and not given.get("every_hours"):
+        data = super().clean() or {}
+        repeat = data.get("repeat")
+        if repeat == "hours" and not data.get("every_hours"):
             self.add_error("every_hours", _("Enter the number of hours."))
-        if repeat == "days" and not (given.get("days") and given.get("at")):
+        if repeat == "days" and not (data.get("days") and data.get("at")):
             self.add_error("days", _("Choose the days and a time."))
-        if repeat == "days" and not is_zone(given.get("time_zone", "")):
+        if repeat == "days" and not is_zone(data.get("time_zone", "")):
             self.add_error("time_zone", _("Enter a time zone, such as Europe/Berlin or Asia/Shanghai."))
-        return given
+        return data
 
     @property
     def order(self) -> SyncOrder:
         """Return the arguments of `start_or_schedule` besides the recurrence."""
-        given = self.cleaned_data
-        which = "volume" if given["source"].startswith("vol_") else "instance"
-        kind, subject_id = parse_disk({which: given["source"]})
+        data = self.cleaned_data
+        which = "volume" if data["source"].startswith("vol_") else "instance"
+        kind, subject_id = parse_disk({which: data["source"]})
         return {
             "subject_kind": kind,
             "subject_id": subject_id,
-            "connection_id": parse_public_id("conn", given["connection"]),
-            "sync_request": SyncRequest(given["direction"], given["path"], given["folder"], given["delete_extra"]),
+            "connection_id": parse_public_id("conn", data["connection"]),
+            "sync_request": SyncRequest(data["direction"], data["path"], data["folder"], data["delete_extra"]),
         }
 
     @property
     def rhythm(self) -> SyncRecurrence | None:
         """Return the recurrence, or None for a sync that starts now."""
-        given = self.cleaned_data
-        if given["repeat"] == "hours":
-            return SyncRecurrence(given["every_hours"])
-        if given["repeat"] == "days":
-            return SyncRecurrence(None, tuple(int(day) for day in given["days"]), given["at"], given["time_zone"])
+        data = self.cleaned_data
+        if data["repeat"] == "hours":
+            return SyncRecurrence(data["every_hours"])
+        if data["repeat"] == "days":
+            return SyncRecurrence(None, tuple(int(day) for day in data["days"]), data["at"], data["time_zone"])
         return None

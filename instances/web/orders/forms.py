@@ -61,9 +61,9 @@ class RentForm(MountFields, ModeFields, TemplateFormFields):
     def _disks(self, offer: "OfferView") -> list[int]:
         """Return the usual sizes that fit on the host, and the one that was requested."""
         text = str(self.data.get("data_disk_gb", "") or self.initial.get("data_disk_gb", ""))
-        asked = parse_whole_number(text, most=DATA_DISK_GB_MAX)
+        gb = parse_whole_number(text, most=DATA_DISK_GB_MAX)
         sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
-        return sorted(sizes if asked is None else {*sizes, asked})
+        return sorted(sizes if gb is None else {*sizes, gb})
 
     @property
     def key_ids(self) -> list[UUID] | None:
@@ -75,8 +75,8 @@ class RentForm(MountFields, ModeFields, TemplateFormFields):
     @property
     def order(self) -> dict[str, Any]:
         """Return the arguments of the order besides its quote."""
-        given = self.cleaned_data
-        return {"name": given["name"], "ssh_key_ids": self.key_ids, "auto_renew": given["auto_renew"], **self.mounts}
+        data = self.cleaned_data
+        return {"name": data["name"], "ssh_key_ids": self.key_ids, "auto_renew": data["auto_renew"], **self.mounts}
 
     @property
     def quote_options(self) -> dict[str, Any]:
@@ -129,17 +129,17 @@ class WatchForm(forms.Form):
     @property
     def place(self) -> dict[str, Any]:
         """Return the arguments of `create_entry`, or raise InvalidInput for a malformed price."""
-        given = self.cleaned_data
-        rents = given["action"] == WatchAction.RENT
+        data = self.cleaned_data
+        rents = data["action"] == WatchAction.RENT
         return {
-            "line": given["q"],
-            "action": given["action"],
-            "lifetime": timedelta(hours=given["hours"]),
+            "line": data["q"],
+            "action": data["action"],
+            "lifetime": timedelta(hours=data["hours"]),
             "order": EntryOrder(
-                image=given["image"] if rents else "",
-                max_price_micros=parse_money(given["max_price"]) if given["max_price"] else None,
-                data_disk_gb=given["data_disk_gb"] if rents else None,
-                ssh_key_ids=[parse_public_id("key", text) for text in given["ssh_key_ids"]] if rents else None,
-                name=given["name"] if rents else "",
+                image=data["image"] if rents else "",
+                max_price_micros=parse_money(data["max_price"]) if data["max_price"] else None,
+                data_disk_gb=data["data_disk_gb"] if rents else None,
+                ssh_key_ids=[parse_public_id("key", text) for text in data["ssh_key_ids"]] if rents else None,
+                name=data["name"] if rents else "",
             ),
         }

@@ -65,8 +65,8 @@ class CalculatorForm(forms.Form):
     peak_factor = _number(_("Peak factor"), ESTIMATE_PEAK_MAX, required=False, help_text=_("Multiplies all costs."))
 
     def __init__(self, params: QueryDict, offers: Sequence[tuple[str, str]]) -> None:
-        given = params.dict()
-        super().__init__({**BASE, **(given if given else FIRST)})
+        data = params.dict()
+        super().__init__({**BASE, **(data if data else FIRST)})
         self.fields["data_disk_gb"].help_text = gettext("%(size)s GB included.") % {"size": FREE_DATA_DISK_GB}
         field = self.fields["offer"]
         assert isinstance(field, forms.ChoiceField)

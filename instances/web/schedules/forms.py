@@ -83,12 +83,12 @@ class ScheduleForm(forms.Form):
         return name
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
+        data = super().clean() or {}
         for name in ("stop_at", "release_at"):
-            given[name] = self._moment(name, given.get(name, ""), given.get("time_zone", "UTC"))
-        if given.get("idle") and not (given.get("below_pct") and given.get("minutes")):
+            data[name] = self._moment(name, data.get(name, ""), data.get("time_zone", "UTC"))
+        if data.get("idle") and not (data.get("below_pct") and data.get("minutes")):
             self.add_error("idle", _("Enter the usage threshold and the duration."))
-        return given
+        return data
 
     def _moment(self, name: str, text: str, zone: str) -> datetime | None:
         if not text:
@@ -101,15 +101,15 @@ class ScheduleForm(forms.Form):
 
     @property
     def change(self) -> SettingsChange:
-        given = self.cleaned_data
+        data = self.cleaned_data
         entries = [entry for number in range(self.row_count) if (entry := self._entry(number)) is not None]
         return SettingsChange(
             {
-                "stop_at": given["stop_at"],
-                "release_at": given["release_at"],
-                "week": Week(entries, given["time_zone"]),
-                "idle": IdleRule(given["below_pct"], given["minutes"]) if given["idle"] else None,
-                "locked": given["locked"],
+                "stop_at": data["stop_at"],
+                "release_at": data["release_at"],
+                "week": Week(entries, data["time_zone"]),
+                "idle": IdleRule(data["below_pct"], data["minutes"]) if data["idle"] else None,
+                "locked": data["locked"],
             }
         )
 

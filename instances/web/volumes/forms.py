@@ -50,12 +50,12 @@ class VolumeForm(forms.Form):
     @property
     def order(self) -> dict[str, Any]:
         """Return the arguments of `create_volume`."""
-        given = self.cleaned_data
+        data = self.cleaned_data
         return {
-            "name": given["name"],
-            "size_gb": given["size_gb"],
-            "host_id": parse_public_id("host", given["host"]) if given.get("host") else None,
-            "snapshot_id": parse_public_id("snap", given["snapshot"]) if given["snapshot"] else None,
+            "name": data["name"],
+            "size_gb": data["size_gb"],
+            "host_id": parse_public_id("host", data["host"]) if data.get("host") else None,
+            "snapshot_id": parse_public_id("snap", data["snapshot"]) if data["snapshot"] else None,
         }
 
 
@@ -92,8 +92,8 @@ class DataSetForm(forms.Form):
     @property
     def order(self) -> dict[str, Any]:
         """Return the arguments of `publish_snapshot`."""
-        given = dict(self.cleaned_data)
-        return {"snapshot_id": parse_public_id("snap", given.pop("snapshot")), **given}
+        data = dict(self.cleaned_data)
+        return {"snapshot_id": parse_public_id("snap", data.pop("snapshot")), **data}
 
 
 class MountFields(forms.Form):

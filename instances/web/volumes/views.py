@@ -158,8 +158,8 @@ def instance_disks(request: SignedInRequest, instance_id: str) -> HttpResponse:
     return render(request, page="storage/instance.html", part="storage/_instance.html", context=context)
 
 
-def _take_snapshot(user: User, given: dict[str, Any]) -> object:
-    source, name = given["source"], given["name"]
+def _take_snapshot(user: User, data: dict[str, Any]) -> object:
+    source, name = data["source"], data["name"]
     if source.startswith("vol_"):
         return snapshot_volume(owner=user, volume_id=parse_public_id("vol", source), name=name)
     return snapshot_disk(renter=user, instance_id=parse_public_id("inst", source), name=name)

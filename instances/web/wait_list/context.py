@@ -94,15 +94,15 @@ def _search_of(watch: Watch) -> str:
 def _first_values(line: str) -> dict[str, Any]:
     """Return first values of the form; a highest price in the search becomes that of the order."""
     try:
-        asked = parse_line(line)
+        query = parse_line(line)
     except DomainError:
         return {"q": line}
-    prices = [one for one in asked.conditions if one.term == "price" and one.op in (Op.LE, Op.LT)]
+    prices = [one for one in query.conditions if one.term == "price" and one.op in (Op.LE, Op.LT)]
     limits = [one.value for one in prices if isinstance(one.value, Decimal)]
     price = min(limits, default=None)
     return {
         "q": line,
         "max_price": "" if price is None else format_money(int(price * MICROS_PER_UNIT)),
-        "data_disk_gb": asked.data_disk_gb or FIRST_DISK_GB,
-        "image": asked.image,
+        "data_disk_gb": query.data_disk_gb or FIRST_DISK_GB,
+        "image": query.image,
     }

@@ -34,7 +34,7 @@ _SCALES: Final[Mapping[str, int]] = {
 }
 
 
-def mask_of(condition: Condition, store: ColumnStore, asked: PriceColumns) -> Mask:
+def mask_of(condition: Condition, store: ColumnStore, prices: PriceColumns) -> Mask:
     """Return the rows that match; an unknown value matches no condition but `!=` and `notin`."""
     kind = TERMS[condition.term].kind
     match kind:
@@ -45,19 +45,19 @@ def mask_of(condition: Condition, store: ColumnStore, asked: PriceColumns) -> Ma
         case Kind.CHOICE:
             equal = _choice(store, condition.term)
         case _:
-            return _number(_column(condition.term, store, asked), condition, _bound(condition.term, asked))
+            return _number(_column(condition.term, store, prices), condition, _bound(condition.term, prices))
     return _unordered(condition, equal)
 
 
-def _column(term: str, store: ColumnStore, asked: PriceColumns) -> NDArray[Any]:
-    return asked.column(term) if term in ("price", "total", "value") else store[term]
+def _column(term: str, store: ColumnStore, prices: PriceColumns) -> NDArray[Any]:
+    return prices.column(term) if term in ("price", "total", "value") else store[term]
 
 
-def _bound(term: str, asked: PriceColumns) -> Callable[[Any], Decimal | int]:
+def _bound(term: str, prices: PriceColumns) -> Callable[[Any], Decimal | int]:
     """Return the conversion of a condition's value to the column's units."""
     if TERMS[term].kind is Kind.VERSION:
         return lambda value: version_number(str(value))
-    scale, start = _SCALES.get(term, 1), asked.now_us if term == "lease_hours" else 0
+    scale, start = _SCALES.get(term, 1), prices.now_us if term == "lease_hours" else 0
     return lambda value: Decimal(value) * scale + start
 
 

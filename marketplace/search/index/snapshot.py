@@ -241,9 +241,9 @@ def _own(look: SnapshotCursor) -> tuple[int, ...]:
     return () if look.own is None else (look.own,)
 
 
-def _gone(asked: Mapping[str, Any]) -> list[tuple[bytes | None, int]]:
+def _gone(params: Mapping[str, Any]) -> list[tuple[bytes | None, int]]:
     with connection.cursor() as cursor:
-        cursor.execute(_GONE, asked)
+        cursor.execute(_GONE, params)
         return [(None if key is None else stored(key), xid) for key, xid in cursor.fetchall()]
 
 
@@ -251,28 +251,28 @@ def _read(last: SnapshotCursor, look: SnapshotCursor, unproven: frozenset[bytes]
     """Return what became visible since `last`."""
     if not (look.changed or look.gone or unproven):
         return ChangeSet(look, (), unproven, None)
-    asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": uuids(unproven)}
-    gone = _gone(asked) if look.gone else []
-    records = rows(f"{_UNSEEN} OR id = ANY (%(ids)s::uuid[])", asked) if look.changed or unproven else None
+    params = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": uuids(unproven)}
+    gone = _gone(params) if look.gone else []
+    records = rows(f"{_UNSEEN} OR id = ANY (%(ids)s::uuid[])", params) if look.changed or unproven else None
     return ChangeSet(look, gone, unproven, records)
 
 
-def _rows(where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
+def _rows(where: str, params: Mapping[str, Any]) -> NDArray[Any]:
     """Return the rows under a condition."""
     copied = io.BytesIO()
     with connection.cursor() as cursor, connection.wrap_database_errors:
-        query = cursor.mogrify(f"{SELECT} WHERE {where}", asked).decode()
+        query = cursor.mogrify(f"{SELECT} WHERE {where}", params).decode()
         cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", copied)
     return decode(copied.getbuffer())
 
 
-def _known_rows(store: ColumnStore, where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
+def _known_rows(store: ColumnStore, where: str, params: Mapping[str, Any]) -> NDArray[Any]:
     """Return the rows under a condition, with every text in them known to the store.
 
     A row, and its text, may change between the two statements: then both are read again.
     """
     while True:
-        records = _rows(where, asked)
+        records = _rows(where, params)
         if load_texts(store, records):
             return records
 

@@ -23,8 +23,8 @@ class GpuModelsView(PublicView):
         operation_id="gpu_models_list", parameters=[serializers.ModelQuery], responses=schema_of(serializers.ModelList)
     )
     def get(self, request: Request) -> Response:
-        asked = validated(serializers.ModelQuery, request.query_params)
-        return Response(serializers.models_resource(ranked(asked["sort"])))
+        query = validated(serializers.ModelQuery, request.query_params)
+        return Response(serializers.models_resource(ranked(query["sort"])))
 
 
 class GpuModelView(PublicView):
@@ -49,7 +49,7 @@ class AdviceView(PublicView):
         return Response(advice_resource(advise(work_from(validated(serializers.WorkIn, request.data)))))
 
 
-def work_from(given: dict[str, Any]) -> Workload:
+def work_from(data: dict[str, Any]) -> Workload:
     named = {"task": Task, "family": Family, "precision": Precision}
-    fields: dict[str, Any] = {name: named[name](value) if name in named else value for name, value in given.items()}
+    fields: dict[str, Any] = {name: named[name](value) if name in named else value for name, value in data.items()}
     return Workload(**fields)

@@ -35,17 +35,17 @@ def guide_context() -> dict[str, Any]:
     return {"topics": TOPICS, "best": best, "most": _most(best)}
 
 
-def topic_context(slug: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def topic_context(slug: str, params: Mapping[str, Any]) -> dict[str, Any]:
     topic = _BY_SLUG.get(slug)
     if topic is None:
         raise Http404
     language = "zh" if (get_language() or "").startswith("zh") else "en"
     context = {"topics": TOPICS, "topic": topic, "prose": f"guide/{language}/{slug}.html"}
-    return context | (_table(given) if slug == "gpus" else {})
+    return context | (_table(params) if slug == "gpus" else {})
 
 
-def _table(given: Mapping[str, Any]) -> dict[str, Any]:
-    sort = str(given.get("sort", "fp16"))
+def _table(params: Mapping[str, Any]) -> dict[str, Any]:
+    sort = str(params.get("sort", "fp16"))
     sort = sort if sort in RANKINGS else "fp16"
     models = ranked(sort)
     return {"models": models, "sort": sort, "most": _most(models)}
@@ -67,8 +67,8 @@ class Refusal:
     advice: str
 
 
-def advisor_context(given: Mapping[str, Any]) -> dict[str, Any]:
-    form = form_of(given)
+def advisor_context(params: Mapping[str, Any]) -> dict[str, Any]:
+    form = form_of(params)
     context: dict[str, Any] = {"form": form, "presets": PRESET_NAMES, "preset": preset_of(form), "query": _query(form)}
     context |= {"mode_words": MODE_WORDS, "length_words": LENGTH_WORDS}
     work = form.work()

@@ -121,10 +121,10 @@ class AdvisorForm(forms.Form):
         """Return the workload, or None where a field is wrong or contradicts another; the fields have errors."""
         if not self.is_valid():
             return None
-        given = {name: value for name, value in self.cleaned_data.items() if name != "of" and value not in (None, "")}
+        data = {name: value for name, value in self.cleaned_data.items() if name != "of" and value not in (None, "")}
         named = {"task": Task, "family": Family, "precision": Precision}
-        given |= {name: kind(given[name]) for name, kind in named.items()}
-        work = Workload(**{**given, "recompute": given.get("recompute", "1") == "1"})
+        data |= {name: kind(data[name]) for name, kind in named.items()}
+        work = Workload(**{**data, "recompute": data.get("recompute", "1") == "1"})
         try:
             check_workload(work)
         except InvalidInput as error:
@@ -141,11 +141,11 @@ _CONTRADICTIONS: Final = {
 }
 
 
-def form_of(given: Mapping[str, Any]) -> AdvisorForm:
+def form_of(params: Mapping[str, Any]) -> AdvisorForm:
     """Return the form of the sent fields, else of the preset in the URL, else of the first preset."""
-    if "task" in given:
-        return AdvisorForm(_without_old_shape({**fields_of(Workload()), **{name: given[name] for name in given}}))
-    preset = given.get("preset", "") if given.get("preset", "") in PRESETS else FIRST_PRESET
+    if "task" in params:
+        return AdvisorForm(_without_old_shape({**fields_of(Workload()), **{name: params[name] for name in params}}))
+    preset = params.get("preset", "") if params.get("preset", "") in PRESETS else FIRST_PRESET
     return AdvisorForm({**fields_of(PRESETS[preset]), "of": preset})
 
 

@@ -50,22 +50,22 @@ class MaintenanceForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        if {"starts_at", "hours"} <= given.keys():
+        data = super().clean() or {}
+        if {"starts_at", "hours"} <= data.keys():
             try:
-                begins: datetime = given["starts_at"].replace(tzinfo=UTC)
-                given["begins"] = begins + timedelta(minutes=given.get("zone_offset") or 0)
-                given["ends"] = given["begins"] + timedelta(hours=given["hours"])
+                begins: datetime = data["starts_at"].replace(tzinfo=UTC)
+                data["begins"] = begins + timedelta(minutes=data.get("zone_offset") or 0)
+                data["ends"] = data["begins"] + timedelta(hours=data["hours"])
             except OverflowError:
                 self.add_error("starts_at", _("Enter a date in the near future."))
-        return given
+        return data
 
     def announcement(self) -> dict[str, Any]:
         """Return the service's arguments, in UTC."""
-        given = self.cleaned_data
+        data = self.cleaned_data
         return {
-            "category": given["category"],
-            "starts_at": given["begins"],
-            "ends_at": given["ends"],
-            "detail": given["detail"],
+            "category": data["category"],
+            "starts_at": data["begins"],
+            "ends_at": data["ends"],
+            "detail": data["detail"],
         }

@@ -186,8 +186,8 @@ def _config(registry: _Registry, name: ImageName, digest: str) -> dict[str, obje
 
 def _check_found(registry: _Registry, name: ImageName, answer: OutboundResponse) -> None:
     if answer.status in (UNAUTHORIZED, FORBIDDEN):
-        said = "the saved login may not read it" if registry.login else f"save a login for {name.registry} to use it"
-        raise ImagePrivate(f"{name.short} is private, or does not exist: {said}.")
+        reason = "the saved login may not read it" if registry.login else f"save a login for {name.registry} to use it"
+        raise ImagePrivate(f"{name.short} is private, or does not exist: {reason}.")
     if answer.status == NOT_FOUND:
         raise ImageMissing(f"{name.registry} has no image {name.repository} with {name.wanted}.")
     if answer.status != OK:

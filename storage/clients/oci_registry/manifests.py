@@ -79,8 +79,8 @@ def architectures_of(index: Mapping[str, Any]) -> dict[str, str]:
 def check_architecture(names: Iterable[str]) -> None:
     there = sorted(set(names))
     if ARCHITECTURE not in there:
-        said = ", ".join(there) or "none that is known"
-        raise ImageWrongArchitecture(f"It is made for {said}; the hosts of this market are {ARCHITECTURE}.")
+        listed = ", ".join(there) or "none that is known"
+        raise ImageWrongArchitecture(f"It is made for {listed}; the hosts of this market are {ARCHITECTURE}.")
 
 
 def manifest_of(manifest: Mapping[str, Any]) -> Manifest:

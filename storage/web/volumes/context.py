@@ -57,5 +57,5 @@ def community_context(*, words: str, page: str | None) -> dict[str, Any]:
 
 
 def _matches(shelf: SharedImageVersions, words: str) -> bool:
-    said = f"{shelf.shared.slug} {shelf.shared.title} {shelf.shared.description}".lower()
-    return all(word in said for word in words.lower().split())
+    text = f"{shelf.shared.slug} {shelf.shared.title} {shelf.shared.description}".lower()
+    return all(word in text for word in words.lower().split())

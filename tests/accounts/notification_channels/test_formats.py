@@ -38,7 +38,7 @@ VENDORS = sorted(GIVEN)
 
 def message_of(service: str, note: Notification = NOTE, **fields: str) -> Any:
     given = Credentials(**{**GIVEN[service], **fields})
-    return json.loads(SERVICES[service].request(note, check_credentials(service=service, given=given), at=AT).body)
+    return json.loads(SERVICES[service].request(note, check_credentials(service=service, credentials=given), at=AT).body)
 
 
 def verdict(service: str, status: int, body: str, **headers: str) -> Verdict:
@@ -132,7 +132,7 @@ def test_wecom() -> None:
             "mentioned_mobile_list": [],
         },
     }
-    alone = check_credentials(service="wecom", given=Credentials(url=vendors.WECOM.partition("key=")[2]))
+    alone = check_credentials(service="wecom", credentials=Credentials(url=vendors.WECOM.partition("key=")[2]))
     assert alone.url == vendors.WECOM
 
 
@@ -384,19 +384,19 @@ def test_no_answer_raises(service: str, status: int, body: bytes) -> None:
 )
 def test_what_is_no_credential_of_a_service(service: str, field: str, value: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        check_credentials(service=service, given=Credentials(**{**GIVEN[service], field: value}))
+        check_credentials(service=service, credentials=Credentials(**{**GIVEN[service], field: value}))
     assert [error.field for error in refusal.value.errors] == [field]
     assert value not in str(refusal.value)
 
 
 def test_missing_and_foreign_fields_are_named() -> None:
     with pytest.raises(InvalidInput) as refusal:
-        check_credentials(service="telegram", given=Credentials(url=vendors.SLACK, chat_id="1"))
+        check_credentials(service="telegram", credentials=Credentials(url=vendors.SLACK, chat_id="1"))
     assert [error.field for error in refusal.value.errors] == ["token", "url"]
 
 
 def test_lark_is_feishu_abroad() -> None:
-    assert check_credentials(service="feishu", given=Credentials(url=vendors.LARK)).url == vendors.LARK
+    assert check_credentials(service="feishu", credentials=Credentials(url=vendors.LARK)).url == vendors.LARK
 
 
 @pytest.mark.parametrize("service", VENDORS)

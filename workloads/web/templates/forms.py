@@ -61,7 +61,7 @@ class TemplateForm(LaunchFormFields):
     @property
     def content(self) -> dict[str, Any]:
         """Return the content as a request has it; raise InvalidInput for lines that can't be read."""
-        given = self.cleaned_data
+        data = self.cleaned_data
         launch = {name: value for name, value in self.launch_changes.items() if value not in ("", None)}
         secrets = launch.pop("secrets", {})
         if any(secrets.values()):
@@ -70,18 +70,18 @@ class TemplateForm(LaunchFormFields):
         launch["secrets"] = list(secrets)
         launch |= self._unchanged_words()
         same = ("image", "filter", "min_vram_gb", "min_cuda", "min_driver", "data_disk_gb", "readme")
-        rows = {"inputs": read_input_lines(given["inputs"]), "ports": read_port_lines(given["ports"])}
-        return {"launch": launch, **rows, **{name: given[name] for name in same}}
+        rows = {"inputs": read_input_lines(data["inputs"]), "ports": read_port_lines(data["ports"])}
+        return {"launch": launch, **rows, **{name: data[name] for name in same}}
 
     def _unchanged_words(self) -> dict[str, list[str]]:
         """Return the words of each line that is as it was shown: a changed one is run by a shell, as it was typed."""
-        given = self.cleaned_data
+        data = self.cleaned_data
         try:
-            shown = json.loads(given["shown_words"] or "{}")
+            shown = json.loads(data["shown_words"] or "{}")
             words = {name: [str(word) for word in shown.get(name, [])] for name in _WORDS}
         except (ValueError, TypeError, AttributeError, RecursionError):
             return {}
-        return {name: each for name, each in words.items() if each and as_line(each) == given[name]}
+        return {name: each for name, each in words.items() if each and as_line(each) == data[name]}
 
 
 class ImportForm(forms.Form):

@@ -30,8 +30,10 @@ from workloads.web.templates.forms import ImportForm, TemplateForm, first_values
 
 def templates(request: HttpRequest) -> HttpResponse:
     """Show the gallery; it needs no login."""
-    given = {name: request.GET.get(name, "")[:100] for name in ("category", "source")}
-    context = gallery_context(_reader(request), words=request.GET.get("q", "")[:100], page=request.GET.get("page"), **given)
+    filters = {name: request.GET.get(name, "")[:100] for name in ("category", "source")}
+    context = gallery_context(
+        _reader(request), words=request.GET.get("q", "")[:100], page=request.GET.get("page"), **filters
+    )
     return render(request, "templates/gallery.html", context)
 
 
@@ -88,10 +90,10 @@ def template_visibility(request: SignedInRequest, template_id: str) -> HttpRespo
     try:
         team_id = parse_public_id("team", team) if team and wanted == "team" else None
         set_visibility(owner=request.user, template_id=row.pk, visibility=wanted, team_id=team_id)
-        said = (
+        message = (
             _("Submitted for review. Others see it once it is approved.") if wanted == "public" else _("Visibility changed")
         )
-        messages.success(request, said)
+        messages.success(request, message)
     except DomainError as error:
         messages.error(request, error.detail)
     return redirect("template", template_id)

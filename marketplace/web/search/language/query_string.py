@@ -112,11 +112,11 @@ def _search(params: QueryDict, known: Collection[str], others: Collection[str] =
     if sum(len(values) for _, values in params.lists()) > VALUES_MAX:
         raise InvalidInput(_("A URL can have at most %(most)s values.") % {"most": VALUES_MAX})
     for name, texts in params.lists():
-        given = [text for text in texts if text]  # forms send their empty fields too
-        if name in others or not (given or name not in known) or len(wrong) >= _FAULTS_SHOWN:
+        filled = [text for text in texts if text]  # forms send their empty fields too
+        if name in others or not (filled or name not in known) or len(wrong) >= _FAULTS_SHOWN:
             continue
         try:
-            _read(name, given, known, found)
+            _read(name, filled, known, found)
         except BadValue as bad:
             code = "invalid" if name in known else "unknown"
             wrong.append(FieldError(name[:_NAME_CHARS], code, f"{bad.detail} {bad.hint}"))

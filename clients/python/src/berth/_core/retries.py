@@ -31,10 +31,12 @@ def pause_before_retry(
     if attempt >= policy.retries or not _may_repeat(call, outcome):
         return None
     backoff = min(policy.longest_pause, policy.first_pause * float(2**attempt)) * (0.5 + luck / 2)
-    asked = retry_after(outcome) if isinstance(outcome, Reply) else None
-    if asked is None:
+    retry_after_s = retry_after(outcome) if isinstance(outcome, Reply) else None
+    if retry_after_s is None:
         return backoff
-    return None if asked > policy.longest_retry_after else max(asked, 0.0) + luck * min(policy.first_pause, 0.25)
+    if retry_after_s > policy.longest_retry_after:
+        return None
+    return max(retry_after_s, 0.0) + luck * min(policy.first_pause, 0.25)
 
 
 def _may_repeat(call: Call[Any], outcome: Reply | Fault) -> bool:

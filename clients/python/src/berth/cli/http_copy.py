@@ -64,23 +64,23 @@ class Remote:
         """Write a file, as a new one or in place of one that is there; go on where a break was."""
         with source.open("rb") as file:
             size, sha256 = os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
-            is_first, told = True, None
+            is_first, digest = True, None
 
             def attempt() -> None:
-                nonlocal is_first, told
+                nonlocal is_first, digest
                 url = self._address("upload", path, sha256=sha256, replace="1")
                 arrived = 0 if is_first else self._arrived(f"{url}&{urlencode({'size': size})}")
                 was_sent = not is_first and file.tell() == size
                 if was_sent and not arrived and self._sum(path, size)[0] == sha256:
-                    told = sha256  # it is there, and only the answer was lost
+                    digest = sha256  # it is there, and only the answer was lost
                     return
                 is_first = False
                 first = max(0, min(arrived, size - 1))  # of a file that is all there, the last byte once more
                 file.seek(first)
-                told = self._put(url, file, {"Content-Length": str(size - first), **_range(first, size)})
+                digest = self._put(url, file, {"Content-Length": str(size - first), **_range(first, size)})
 
             _persist(attempt)
-        if told is None:
+        if digest is None:
             _note_unchecked(source.name, "the image has no sha256sum")
 
     def send_folder(self, source: Path, path: str) -> None:
@@ -130,12 +130,12 @@ class Remote:
         """
         with part.open("rb") as file:
             size, own = os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
-        told, why = "", ""
+        digest, why = "", ""
 
         def attempt() -> None:
-            nonlocal told, why
-            told, why = self._sum(path, size)
-            if told not in ("", own) and self._tag(path) != tag:
+            nonlocal digest, why
+            digest, why = self._sum(path, size)
+            if digest not in ("", own) and self._tag(path) != tag:
                 why = "it has changed meanwhile"
 
         try:
@@ -144,7 +144,7 @@ class Remote:
             why = str(error)
         if why:
             _note_unchecked(name, why)
-        elif told != own:
+        elif digest != own:
             raise Refused(f"{path}: what has arrived differs from the file in the instance. Copy it again.", 1)
 
     def _sum(self, path: str, size: int) -> tuple[str, str]:
@@ -172,8 +172,8 @@ class Remote:
                 if reply.length:
                     raise http.client.IncompleteRead(b"", reply.length)
         except (*_BROKEN, tarfile.TarError) as error:
-            said = f"Not all of the folder was read, or the connection broke: {error or type(error).__name__}."
-            raise Refused(f"{said} Copy it again.", 7) from error
+            detail = f"Not all of the folder was read, or the connection broke: {error or type(error).__name__}."
+            raise Refused(f"{detail} Copy it again.", 7) from error
         for place, to in links:
             _link(place, to)
 
@@ -183,8 +183,8 @@ class Remote:
                 raise _Passing(f"the market answers {reply.status}")
             if reply.status in _REFUSALS:
                 raise Refused(f"It can't be written there: the market answers {reply.status}.", 1)
-            said = reply.getheader("Upload-Offset") or ""
-            return int(said) if reply.status == _OK and said.isdigit() else 0
+            offset = reply.getheader("Upload-Offset") or ""
+            return int(offset) if reply.status == _OK and offset.isdigit() else 0
 
     def _address(self, kind: Any, path: str, **query: str) -> str:
         url = session().client.instances.open_stream(self._id, kind=kind, path=path).url
@@ -274,10 +274,10 @@ def _must(reply: http.client.HTTPResponse, what: str, *wanted: int) -> None:
     if reply.status in wanted:
         return
     problem = _words(reply)
-    said, code = str(problem.get("detail", f"the market answers {reply.status}")), str(problem.get("code", ""))
+    detail, code = str(problem.get("detail", f"the market answers {reply.status}")), str(problem.get("code", ""))
     if reply.status == _UNAUTHORIZED or (reply.status in _AWAY and code in _PASSING):
-        raise _Passing(said)
-    raise Refused(f"{what}: {said}" if what else said, 1)
+        raise _Passing(detail)
+    raise Refused(f"{what}: {detail}" if what else detail, 1)
 
 
 def _words(reply: http.client.HTTPResponse) -> dict[str, Any]:

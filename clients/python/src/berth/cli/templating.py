@@ -63,7 +63,7 @@ def suiting(line: str) -> str:
     return re.sub(r"(?:^|\s)sort\s*=\s*\S+", "", line).strip()
 
 
-def inputs_of(template: "models.TemplateOut", given: Iterable[str]) -> dict[str, str]:
+def inputs_of(template: "models.TemplateOut", provided: Iterable[str]) -> dict[str, str]:
     """Return the values of its inputs: those that were given, and answers for what is required and has no preset.
 
     Raises:
@@ -71,7 +71,7 @@ def inputs_of(template: "models.TemplateOut", given: Iterable[str]) -> dict[str,
     """
     known = {each.name: each for each in template.version.inputs}
     values: dict[str, str] = {}
-    for text in given:
+    for text in provided:
         name, _, _ = pair(text)
         if name not in known:
             raise click.UsageError(f"{template.slug} has no input {name!r}; it has: {', '.join(known) or 'none'}.")

@@ -145,8 +145,8 @@ def _ordered(
 def _repeated(order: dict[str, Any]) -> list[str]:
     """Return the options with which the same order is sent again."""
     flags = {"--offer": "offer", "--gpus": "gpu_count", "--max-price": "max_hourly_rate", "--name": "name"}
-    given = {flag: order[name] for flag, name in flags.items() if order.get(name, UNSET) is not UNSET}
-    words = [word for flag, value in given.items() for word in (flag, str(value))]
+    flag_values = {flag: order[name] for flag, name in flags.items() if order.get(name, UNSET) is not UNSET}
+    words = [word for flag, value in flag_values.items() for word in (flag, str(value))]
     return [*words, *([] if order.get("data_disk", True) else ["--without-data"])]
 
 

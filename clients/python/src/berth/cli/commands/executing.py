@@ -68,10 +68,10 @@ def _request(options: dict[str, Any]) -> dict[str, Any]:
     if options["env"]:
         wanted["env"] = dict(_pair(each) for each in options["env"])
     if options["stdin"]:
-        given = sys.stdin.buffer.read(_STDIN_BYTES + 1)
-        if len(given) > _STDIN_BYTES:
+        data = sys.stdin.buffer.read(_STDIN_BYTES + 1)
+        if len(data) > _STDIN_BYTES:
             raise click.UsageError("Standard input is longer than 64 KiB. Copy it as a file first: `berth cp`.")
-        wanted |= {"stdin": base64.b64encode(given).decode(), "stdin_encoding": "base64"}
+        wanted |= {"stdin": base64.b64encode(data).decode(), "stdin_encoding": "base64"}
     return {name: value for name, value in wanted.items() if value is not None}
 
 

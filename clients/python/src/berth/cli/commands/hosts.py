@@ -147,8 +147,8 @@ def earnings(name: str | None, by: str, since: str | None, until: str | None) ->
 @click.argument("name")
 def self_test(name: str) -> None:
     """Ask for a self-test."""
-    asked = session().client.hosts.self_test_ask(_host(name).id)
-    session().out.facts(asked, [("Self-test", asked.id), ("Verdict", asked.verdict)], name=asked.id)
+    answer = session().client.hosts.self_test_ask(_host(name).id)
+    session().out.facts(answer, [("Self-test", answer.id), ("Verdict", answer.verdict)], name=answer.id)
 
 
 @host.command("drain")

@@ -69,8 +69,8 @@ def search(query: tuple[str, ...], watch: bool, limit: int, **options: Any) -> N
 def wanted_offers(query: str, **options: Any) -> dict[str, Any]:
     """Return the arguments of `offers.list` for the options of a command."""
     names = {"mode": "billing_mode", "disk_gb": "data_disk_gb"}
-    given = {names.get(name, name): value for name, value in options.items() if value is not None}
-    return {"q": query or UNSET, **given}
+    filters = {names.get(name, name): value for name, value in options.items() if value is not None}
+    return {"q": query or UNSET, **filters}
 
 
 def _explain(page: "models.OfferPage", wanted: dict[str, Any]) -> None:

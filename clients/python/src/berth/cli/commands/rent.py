@@ -124,8 +124,8 @@ def rent_by(
 
 def _check_for_a_quote(ctx: click.Context) -> None:
     """Refuse what a quote has decided already, and what would be left out of its order."""
-    given = [each for each in ctx.command.params if ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE]
-    beside = [each for each in given if each.expose_value and each.name not in _OF_AN_ORDER]
+    passed = [each for each in ctx.command.params if ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE]
+    beside = [each for each in passed if each.expose_value and each.name not in _OF_AN_ORDER]
     names = [each.opts[0] if isinstance(each, click.Option) else " ".join(ctx.params["what"]) for each in beside]
     names += ["the words after --"] if launching.has_words(ctx) else []
     if names:
@@ -155,7 +155,7 @@ def _quote(what: str, wanted: dict[str, Any]) -> "models.QuoteOut":
     if not what.startswith("offr_"):
         query = search_line(template, what) if template else what
         offer = _first_offer(query, {**wanted, "image": image, "disk_gb": disk})
-    given = {
+    options = {
         "gpu_count": wanted["gpu_count"],
         "billing_mode": wanted["mode"],
         "launch_template": reference(template, text) if template else UNSET,
@@ -167,7 +167,7 @@ def _quote(what: str, wanted: dict[str, Any]) -> "models.QuoteOut":
         "max_price": _or_unset(wanted["bid"]),
         "hours": _or_unset(wanted["hours"]),
     }
-    return session().client.quotes.create(offer=offer, **given, **launching.settings(click.get_current_context(), wanted))
+    return session().client.quotes.create(offer=offer, **options, **launching.settings(click.get_current_context(), wanted))
 
 
 def _first_offer(query: str, wanted: dict[str, Any]) -> str:

@@ -64,7 +64,7 @@ def _compare_keys(seen: Comparison, access: "models.AccessOut", sent: dict[str, 
     keys = None if seen.spec["ssh_key_ids"] is None else seen.market.keys_of(seen.spec["ssh_key_ids"])
     after = None if keys is None else sorted({each.public_key for each in keys})
     if before != after:
-        said = "all of the account" if before is None else [each.split()[-1] for each in before]
+        former = "all of the account" if before is None else [each.split()[-1] for each in before]
         wanted = "all of the account" if keys is None else seen.spec["ssh_key_ids"]
-        seen.changes.append(Change("ssh_key_ids", said, wanted))
+        seen.changes.append(Change("ssh_key_ids", former, wanted))
         sent["ssh_key_ids"] = None if keys is None else [each.id for each in keys]

@@ -138,17 +138,17 @@ def request_for(
     if "secrets" in names:
         again = any("(sent again)" in str(each.after) for each in changes if each.field == "secrets")
         kept = set() if again or live is None else set(live.secrets)
-        given = {**document.spec.get("inputs", {}), **document.spec.get("secrets", {})}
+        values = {**document.spec.get("inputs", {}), **document.spec.get("secrets", {})}
         request["secrets"] = {
-            name: None if name in kept else _value(document, name, given) for name in target.fields["secrets"]
+            name: None if name in kept else _value(document, name, values) for name in target.fields["secrets"]
         }
     return request
 
 
-def _value(document: Document, name: str, given: Mapping[str, Any]) -> str:
-    if name not in given:
+def _value(document: Document, name: str, values: Mapping[str, Any]) -> str:
+    if name not in values:
         raise Refused(f"{document.place}: there is no value for the secret {name}: name it in secrets or inputs.", 2)
-    return str(resolve(given[name]))
+    return str(resolve(values[name]))
 
 
 def _without_secrets(field: str, value: Any, secrets: Collection[str]) -> Any:

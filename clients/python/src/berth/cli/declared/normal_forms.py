@@ -87,8 +87,8 @@ def readiness(problems: Problems, node: Node, path: str) -> dict[str, Any]:
     """Read a readiness check with all its parts; a path alone means HTTP."""
     found: dict[str, Any] = _READINESS(problems, node, path)
     kind = found.get("type") or ("http" if found.get("path") else "tcp")
-    asked = found.get("path") or ("/" if kind == "http" else "")
-    return {"type": kind, "port": found.get("port"), "path": asked, "grace_seconds": found.get("grace_seconds", _GRACE_S)}
+    url_path = found.get("path") or ("/" if kind == "http" else "")
+    return {"type": kind, "port": found.get("port"), "path": url_path, "grace_seconds": found.get("grace_seconds", _GRACE_S)}
 
 
 def network(problems: Problems, node: Node, path: str) -> str:

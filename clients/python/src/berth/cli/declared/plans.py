@@ -95,10 +95,10 @@ class Entry:
         }
 
     def lines(self) -> Iterable[str]:
-        said = {"none": "nothing to do", "blocked": "can't be done"}.get(self.action, self.action)
+        summary = {"none": "nothing to do", "blocked": "can't be done"}.get(self.action, self.action)
         calls = f" ({', '.join(each.call for each in self.steps)})" if self.steps and self.action == "change" else ""
         price = f": {self.cost}" if str(self.cost) else ""
-        yield f"{SIGNS[self.action]} {self.document.title}: {said}{calls}{price}"
+        yield f"{SIGNS[self.action]} {self.document.title}: {summary}{calls}{price}"
         for each in self.changes:
             yield f"    {each.field}: {_short(each.before)} -> {_short(each.after)}"
         if self.loses:
@@ -128,8 +128,8 @@ def plain(value: Any) -> Any:
 def totals(entries: Sequence[Entry]) -> list[str]:
     """Return what the plan comes to, in a line or two."""
     counts = {name: sum(each.action == name for each in entries) for name in SIGNS}
-    said = ", ".join(f"{count} to {name}" for name, count in counts.items() if count and name not in ("none", "blocked"))
-    lines = [f"{said or 'Nothing to do'}." + (f" {counts['blocked']} can't be done." if counts["blocked"] else "")]
+    summary = ", ".join(f"{count} to {name}" for name, count in counts.items() if count and name not in ("none", "blocked"))
+    lines = [f"{summary or 'Nothing to do'}." + (f" {counts['blocked']} can't be done." if counts["blocked"] else "")]
     for unit, amounts in (
         ("an hour", [each.cost.hourly for each in entries]),
         ("a day for volumes", [each.cost.daily for each in entries]),
@@ -144,6 +144,6 @@ def _short(value: Any) -> str:
     if value is None or value in ("", [], {}):
         return "(none)"
     found = plain(value)
-    said = ", ".join(map(str, found)) if isinstance(found, list) else str(found)
-    said = said.replace("\n", "\\n")
-    return said if len(said) <= _SHOWN_CHARS else said[: _SHOWN_CHARS - 1] + "…"
+    text = ", ".join(map(str, found)) if isinstance(found, list) else str(found)
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"

@@ -55,11 +55,11 @@ def _content(document: Document, live: "models.VersionOut") -> dict[str, Any]:
     """Return the whole content of a version: what the file leaves out is that of the present one."""
     from msgspec import to_builtins
 
-    shown, given = to_builtins(live), document.given(TEMPLATE_CONTENT)
-    content = {**{name: shown[name] for name in TEMPLATE_CONTENT}, **given}
-    content["launch"] = {**shown["launch"], **given.get("launch", {})}
-    secrets = given.get("launch", {}).get("secrets")
-    if secrets is not None and "inputs" not in given:
+    shown, declared = to_builtins(live), document.given(TEMPLATE_CONTENT)
+    content = {**{name: shown[name] for name in TEMPLATE_CONTENT}, **declared}
+    content["launch"] = {**shown["launch"], **declared.get("launch", {})}
+    secrets = declared.get("launch", {}).get("secrets")
+    if secrets is not None and "inputs" not in declared:
         # The market keeps secrets as inputs. Here they are named, so one that isn't any more is removed, not left out.
         content["inputs"] = [each for each in shown["inputs"] if each["kind"] != "secret" or each["name"] in secrets]
     return content
