@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,20 @@ def stranger(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def newcomers(market: Stack) -> Iterator[str]:
+    """Tokens of people whom nobody knows yet, ten at a time: each batch starts Django once."""
+    return (
+        person["token"]
+        for batch in count()
+        for person in market.run_module("tests.stack.seed", "renters", f"newcomer-{batch}", "10", "500")
+    )
+
+
 @pytest.fixture
-def carol(market: Stack, tmp_path: Path) -> Iterator[Terminal]:
+def carol(market: Stack, newcomers: Iterator[str], tmp_path: Path) -> Iterator[Terminal]:
     """Someone new, whose names are nobody else's; nothing of hers outlives a test."""
-    email = f"{tmp_path.name.lower().replace('_', '-')}@example.com"
-    terminal = Terminal(tmp_path, market.url, market.fund(email, "500"))
+    terminal = Terminal(tmp_path, market.url, next(newcomers))
     terminal.settings = {"HF_TOKEN": "s3cret-value"}
     yield terminal
     for instance in terminal.json("ls"):

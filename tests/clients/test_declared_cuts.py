@@ -41,9 +41,8 @@ def network(market: Stack) -> Iterator[Network]:
 
 
 @pytest.fixture
-def dave(market: Stack, network: Network, tmp_path: Path) -> Iterator[Terminal]:
-    email = f"{tmp_path.name.lower().replace('_', '-')}@example.com"
-    terminal = Terminal(tmp_path, network.url, market.fund(email, "500"))
+def dave(network: Network, newcomers: Iterator[str], tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path, network.url, next(newcomers))
     (tmp_path / "files.json").write_text(json.dumps(FILES))
     yield terminal
     network.before = network.after = lambda method, path: None

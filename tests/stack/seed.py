@@ -44,6 +44,8 @@ if __name__ == "__main__":
             answer: object = people()
         case ["renter", email, amount]:
             answer = person(email, credit=amount)
+        case ["renters", name, count, amount]:
+            answer = [person(f"{name}-{number}@example.com", credit=amount) for number in range(int(count))]
         case ["image", slug, reference]:
             answer = str(register_image(slug=slug, reference=reference, title=slug).pk)
         case other:

@@ -8,13 +8,14 @@ from threading import Barrier
 import httpx
 import pytest
 
+from tests.profiles import examples
 from tests.stack import renting
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.stack
 
-ROUNDS = 20
+ROUNDS = examples(5, long=20)
 RIVALS = 200
 _PATIENCE_S = 60
 
