@@ -45,7 +45,7 @@ v0_urlpatterns = [
     _at(f"instances/command/{_NUMBER}", instances_api.CommandView.as_view(), "command"),
     _at(r"results/(?P<signed>[\w:-]{20,2000})", instances_api.ResultView.as_view(), "result"),
     _at(f"instances/{_NUMBER}/ssh", account_api.InstanceKeysView.as_view(), "instance_keys"),
-    _at(rf"instances/{_NUMBER}/ssh/(?P<key>[0-9]{{1,15}})", account_api.InstanceKeyView.as_view(), "instance_key"),
+    _at(rf"instances/{_NUMBER}/ssh/(?P<key>[^/]{{1,200}})", account_api.InstanceKeyView.as_view(), "instance_key"),
     _at("users/current", account_api.UserView.as_view(), "user"),
     _at("users/me/invoices", account_api.InvoicesView.as_view(), "invoices"),
     _at("charges", account_api.ChargesView.as_view(), "charges"),

@@ -12,6 +12,7 @@ from instances.models import Instance, LogRead
 from marketplace.models import Host
 from tests.instances.fake_host import FakeHost, again, order_running, refused
 from tests.instances.fixtures import Sign
+from tests.instances.volume_world import carry_out
 from tests.vast.conftest import BODY, Vast
 from vast.models import Kind, Variable
 from vast.numbers.numbers import number_of
@@ -83,6 +84,16 @@ def test_a_key_needs_both_scopes(rin: User, sign: Sign, number: int) -> None:
     assert Vast(sign(rin, "keys:write")).refused("POST", "/ssh/", {"ssh_key": KEY}) == (403, "missing_scope")
     writes = Vast(sign(rin, "instances:write", "keys:write"))
     assert writes.refused("POST", f"/instances/{number}/ssh/", {"ssh_key": KEY}) == (403, "missing_scope")
+
+
+@pytest.mark.parametrize("key", ["7", "x", KEY.replace("/", "")[:190].replace(" ", "%20")])
+def test_keys_are_named_by_their_number(vast: Vast, number: int, key: str) -> None:
+    reply = vast.send("DELETE", f"/instances/{number}/ssh/{key}/")
+    assert (reply.status_code, "`vastai show ssh-keys`" in reply.json()["msg"]) == (404 if key == "7" else 400, True)
+    if key == "7":
+        for method, body in (("DELETE", {}), ("PUT", {"ssh_key": KEY})):
+            reply = vast.send(method, "/ssh/7/", body)
+            assert (reply.status_code, reply.json()["msg"][:22]) == (404, "You have no SSH key 7.")
 
 
 # -- variables
@@ -252,6 +263,39 @@ def test_volumes_are_found_made_linked_and_deleted(vast: Vast, host: FakeHost) -
 def test_volumes_refuse_what_cannot_be(vast: Vast, host: FakeHost, more: dict[str, Any]) -> None:
     (place,) = vast.must("POST", "/volumes/search/", {})["offers"]
     assert vast.refused("PUT", "/volumes/", {"id": place["id"], "size": 2, **more})[0] == 400
+
+
+def test_volumes_say_what_to_do_in_the_words_of_the_client(vast: Vast, host: FakeHost) -> None:
+    (place,) = vast.must("POST", "/volumes/search/", {})["offers"]
+    made = vast.must("PUT", "/volumes/", {"id": place["id"], "size": 2, "name": "work"})["new_contract"]
+    carry_out(host)
+    (ask,) = vast.offers(num_gpus={"eq": 1})
+    linked = {**BODY, "volume_info": {"create_new": False, "volume_id": made}}
+    instance = vast.must("PUT", f"/asks/{ask['id']}/", linked)["new_contract"]
+    reply = vast.send("DELETE", f"/volumes/?id={made}")
+    assert (reply.status_code, f"vastai destroy instance {instance}" in reply.json()["msg"]) == (409, True)
+    for method, path, body, word in (
+        ("DELETE", "/volumes/?id=7", {}, "You have no volume 7."),
+        ("PUT", "/volumes/", {"id": 7}, "`vastai search volumes`"),
+        ("PUT", "/volumes/", {"id": place["id"], "name": "Not OK"}, "name: "),
+        ("POST", "/volumes/", {"machine": 7, "size": 15, "price_disk": 0.1}, "vastai list machine"),
+    ):
+        assert word in vast.send(method, path, body).json()["msg"], word
+    Host.objects.update(draining=True)
+    with refused():
+        reply = vast.send("PUT", "/volumes/", {"id": place["id"], "size": 3})
+    assert (reply.status_code, "`vastai search volumes`" in reply.json()["msg"]) == (410, True)
+
+
+def test_a_bid_elsewhere_than_its_volume(vast: Vast, host: FakeHost, bids: FakeHost, hana: User) -> None:
+    there = FakeHost(hana)
+    made = vast.must("PUT", "/volumes/", {"id": number_of(Kind.HOST, there.host.pk), "size": 2})["new_contract"]
+    carry_out(there)
+    (ask,) = vast.offers(type="bid", num_gpus={"eq": 1})
+    with refused():
+        body = {**BODY, "price": 2.0, "volume_info": {"create_new": False, "volume_id": made}}
+        reply = vast.send("PUT", f"/asks/{ask['id']}/", body)
+    assert (reply.status_code, "machine_id" in reply.json()["msg"]) == (409, True)
 
 
 # -- bids and images of an instance

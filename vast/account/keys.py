@@ -8,15 +8,18 @@ from accounts.models import SshKey, User
 from accounts.selectors import all_ssh_keys_of
 from accounts.ssh_keys.services import add_ssh_key, fingerprint, parse_public_key, remove_ssh_key
 from common.db.transactions import joining
+from common.errors import NotFound
 from instances.access.credentials import change_access
 from vast.contracts.changes import own_instance
+from vast.errors import InvalidArgs
 from vast.models import Kind
-from vast.numbers.numbers import key_of, number_of, numbers_of
+from vast.numbers.numbers import key_of, keys_of, number_of, numbers_of
 
 if TYPE_CHECKING:
     from instances.models import Instance
 
 _FILE_ENDS: Final = (".pub", ".pem")
+_DIGITS: Final = 15
 
 
 def key_rows(user: User) -> list[dict[str, Any]]:
@@ -34,7 +37,7 @@ def add_key(*, user: User, text: object) -> dict[str, Any]:
 
 def replace_key(*, user: User, number: int, text: object) -> dict[str, Any]:
     """Put another key in place of one."""
-    former = key_of(Kind.KEY, number)
+    former = _own_key(user, number).pk
     with joining():
         row = add_key(user=user, text=text)
         if key_of(Kind.KEY, row["id"]) != former:
@@ -43,7 +46,7 @@ def replace_key(*, user: User, number: int, text: object) -> dict[str, Any]:
 
 
 def remove_key(*, user: User, number: int) -> None:
-    remove_ssh_key(user=user, key_id=key_of(Kind.KEY, number))
+    remove_ssh_key(user=user, key_id=_own_key(user, number).pk)
 
 
 def attach_key(*, user: User, number: int, text: object) -> None:
@@ -54,10 +57,26 @@ def attach_key(*, user: User, number: int, text: object) -> None:
         change_access(renter=user, instance_id=instance.pk, key_ids=[*dict.fromkeys([*_let_in(user, instance), key])])
 
 
-def detach_key(*, user: User, number: int, key_number: int) -> None:
-    """Keep a key out of an instance; from then on, new keys of the account have to be attached."""
-    instance, key = own_instance(user, number), key_of(Kind.KEY, key_number)
+def detach_key(*, user: User, number: int, named: str) -> None:
+    """Keep a key out of an instance; from then on, new keys of the account have to be attached.
+
+    Raises:
+        InvalidArgs: the key isn't named by its number.
+        NotFound: the account has no such key.
+    """
+    instance = own_instance(user, number)
+    if not (named.isascii() and named.isdecimal() and len(named) <= _DIGITS):
+        raise InvalidArgs("Name the key by its id in `vastai show ssh-keys`.")
+    key = _own_key(user, int(named)).pk
     change_access(renter=user, instance_id=instance.pk, key_ids=[each for each in _let_in(user, instance) if each != key])
+
+
+def _own_key(user: User, number: int) -> SshKey:
+    key = keys_of(Kind.KEY, [number]).get(number)
+    found = None if key is None else all_ssh_keys_of(user).filter(pk=key).first()
+    if found is None:
+        raise NotFound(f"You have no SSH key {number}. `vastai show ssh-keys` lists yours.")
+    return found
 
 
 def _let_in(user: User, instance: "Instance") -> list[UUID]:

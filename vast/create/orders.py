@@ -25,6 +25,7 @@ from instances.states import ENDING, InstanceState
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.leasing.offer_selectors import OfferView, offer_view
 from marketplace.pricing.prices import all_in_micros
+from storage.errors import VolumeElsewhere
 from vast.asks.asks import HOURLY, SPOT, ask_of
 from vast.constants import CREATES_KEPT, REPEATED_WITHIN
 from vast.create.bodies import Wanted
@@ -145,6 +146,11 @@ def _as_asks_end() -> Iterator[None]:
         yield
     except (GpuTaken, OfferClosed, PriceChanged) as error:
         raise AskGone(f"{error.detail} Search again.") from error
+    except VolumeElsewhere as error:
+        raise VolumeElsewhere(
+            "The linked volume is on another machine, where it stays for a bid. Search with machine_id=NUMBER, as "
+            "`vastai show volumes` says, or rent on demand: then it is moved first."
+        ) from error
 
 
 def _quote(renter: User, ask: Ask, wanted: Wanted, program: Program) -> "Quote":

@@ -9,17 +9,18 @@ from uuid import UUID
 from accounts.models import User
 from common import clock
 from common.db.transactions import joining
-from common.errors import wrong_field
+from common.errors import NotFound
 from common.ids import new_uuid
 from marketplace.hosts.storage_selectors import StorageHost, storage_hosts
 from storage.constants import NAME_PATTERN
+from storage.errors import VolumeBusy
 from storage.states import VolumeState
 from storage.volumes.selectors import holders_of, volumes_of
 from storage.volumes.volumes import create_volume, delete_volume
 from vast.constants import DAYS_PER_MONTH, GB_AT_MOST, REPEATED_WITHIN
-from vast.errors import InvalidArgs
+from vast.errors import AskGone, InvalidArgs, NoSuchAsk
 from vast.models import Kind
-from vast.numbers.numbers import key_of, numbers_of
+from vast.numbers.numbers import key_of, keys_of, number_of, numbers_of
 from vast.search.conditions import Condition, read_conditions, read_order, sort_rows
 from vast.search.places import geolocation_of
 from vast.search.rows import dollars
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _OPTIONS: Final = frozenset({"order", "limit", "allocated_storage", "type"})
 _SIZE_GB: Final = 15
 _OWN_NAME: Final = "^volume-[0-9a-f]{8}$"
+_AGAIN: Final = "Search again with `vastai search volumes`."
 
 
 def volume_places(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -81,20 +83,63 @@ def make_volume(*, owner: User, body: Mapping[str, Any]) -> "Volume":
     if not 1 <= gb <= GB_AT_MOST:
         raise InvalidArgs(f"size: Send 1 to {GB_AT_MOST} GB.")
     if name and not (isinstance(name, str) and re.fullmatch(NAME_PATTERN, name)):
-        raise wrong_field("name", "Use up to 40 lowercase letters, digits and hyphens: it is mounted at /mnt/NAME.")
-    host_id = key_of(Kind.HOST, number)
+        raise InvalidArgs("name: Use up to 40 lowercase letters, digits and hyphens: it is mounted at /mnt/NAME.")
+    host_id = place_key(number)
     with joining():
         User.objects.select_for_update(no_key=True).get(pk=owner.pk)  # a repetition waits for the first
         made = _made_before(owner, host_id, ceil(gb), name)
         if made is not None:
             return made
-        chosen = name or f"volume-{new_uuid().hex[-8:]}"
-        return create_volume(owner=owner, name=chosen, size_gb=ceil(gb), host_id=host_id)
+        try:
+            return create_volume(owner=owner, name=name or fresh_name(), size_gb=ceil(gb), host_id=host_id)
+        except NotFound as error:
+            raise AskGone(f"Machine {number} takes no volumes now. {_AGAIN}") from error
 
 
 def remove_volume(*, owner: User, number: int) -> None:
-    """Delete a volume and its contents."""
-    delete_volume(owner=owner, volume_id=key_of(Kind.VOLUME, number))
+    """Delete a volume and its contents.
+
+    Raises VolumeBusy while an instance has it, or its host works on it.
+    """
+    volume = own_volume(owner, number)
+    holder = holders_of([volume.pk]).get(volume.pk)
+    if holder is not None:
+        user = number_of(Kind.INSTANCE, holder)
+        raise VolumeBusy(
+            f"Volume {number} is linked to instance {user}. Destroy that first (`vastai destroy instance {user}`), "
+            "or stop it and detach the volume (`berth volume detach`)."
+        )
+    delete_volume(owner=owner, volume_id=volume.pk)
+
+
+def own_volume(owner: User, number: int) -> "Volume":
+    """Return the volume with this number.
+
+    Raises:
+        NotFound: the owner has none.
+    """
+    key = keys_of(Kind.VOLUME, [number]).get(number)
+    volume = None if key is None else volumes_of(owner.pk).filter(pk=key).first()
+    if volume is None:
+        raise NotFound(f"You have no volume {number}. `vastai show volumes` lists yours.")
+    return volume
+
+
+def place_key(number: int) -> UUID:
+    """Return the host that a place for volumes stands for.
+
+    Raises:
+        NoSuchAsk: there is none with this number.
+    """
+    key = keys_of(Kind.HOST, [number]).get(number)
+    if key is None:
+        raise NoSuchAsk(f"There is no place {number} for volumes. {_AGAIN}")
+    return key
+
+
+def fresh_name() -> str:
+    """Return a name for a volume that was ordered without one."""
+    return f"volume-{new_uuid().hex[-8:]}"
 
 
 def volume_named_by(owner: User, wanted: Mapping[str, Any]) -> UUID:

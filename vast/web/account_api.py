@@ -65,9 +65,9 @@ class InstanceKeyView(VastView):
 
     scopes: ClassVar = {"DELETE": "instances:write"}
 
-    def delete(self, request: Request, number: int, key: int) -> Response:
+    def delete(self, request: Request, number: int, key: str) -> Response:
         require_scope(request, CONNECT)
-        keys.detach_key(user=current_user(request), number=number, key_number=key)
+        keys.detach_key(user=current_user(request), number=number, named=key)
         return success(msg="SSH key removed from instance.")
 
 

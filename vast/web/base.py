@@ -16,7 +16,7 @@ from common.http.problems import problem_handler
 from vast.errors import InvalidArgs, NotSpoken
 
 _KEY = "api_key"
-_NUMBERS = ("number", "key")
+_NUMBER = "number"
 
 
 class QueryToken(TokenAuthentication):
@@ -41,7 +41,7 @@ class VastView(APIView):
 
 
 def _read(name: str, value: str) -> int | str:
-    return int(value) if name in _NUMBERS else value
+    return int(value) if name == _NUMBER else value
 
 
 def vast_error(error: Exception, context: Mapping[str, Any]) -> Response | None:

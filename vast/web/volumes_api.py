@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from accounts.constants import STORAGE_SCOPES
 from accounts.web.permissions import current_user
-from vast.errors import InvalidArgs
+from vast.errors import InvalidArgs, NotSpoken
 from vast.models import Kind
 from vast.numbers.numbers import number_of
 from vast.storage import volumes
@@ -29,7 +29,7 @@ class VolumePlacesView(VastView):
 class VolumesView(VastView):
     """Volumes of the renter."""
 
-    scopes: ClassVar = {**STORAGE_SCOPES, "PUT": "storage:write"}
+    scopes: ClassVar = {**STORAGE_SCOPES, "POST": "hosts:write", "PUT": "storage:write"}
 
     def get(self, request: Request) -> Response:
         return success(volumes=volumes.volume_rows(current_user(request)))
@@ -37,6 +37,10 @@ class VolumesView(VastView):
     def put(self, request: Request) -> Response:
         made = volumes.make_volume(owner=current_user(request), body=body_of(request))
         return success(volume_name=made.name, new_contract=number_of(Kind.VOLUME, made.pk))
+
+    def post(self, request: Request) -> Response:
+        """Answer `list volume` of host owners, which nothing has to be done for."""
+        raise NotSpoken("A listed host takes volumes as far as its disk goes, at `vastai list machine ID --price_disk`.")
 
     def delete(self, request: Request) -> Response:
         text = request.query_params.get("id", "")
