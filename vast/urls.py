@@ -10,6 +10,7 @@ from django.urls import URLPattern, re_path
 
 from vast.web import (
     account_api,
+    copies_api,
     instances_api,
     machines_api,
     orders_api,
@@ -54,6 +55,11 @@ v0_urlpatterns = [
     _at("secrets", account_api.VariablesView.as_view(), "variables"),
     _at("template", templates_api.TemplatesView.as_view(), "templates"),
     _at("volumes/search", volumes_api.VolumePlacesView.as_view(), "volume_places"),
+    _at("volumes/copy", copies_api.VolumeCloneView.as_view(), "volume_clone"),
+    _at("commands/copy_direct", copies_api.CopyView.as_view(), "copy"),
+    _at("commands/rsync", copies_api.CopyView.as_view(), "rsync"),
+    _at("commands/rclone", copies_api.CloudCopyView.as_view(), "cloud_copy"),
+    _at("users/cloud_integrations", copies_api.ConnectionsView.as_view(), "connections"),
     _at("volumes", volumes_api.VolumesView.as_view(), "volumes"),
     _at("machines", machines_api.MachinesView.as_view(), "machines"),
     _at("machines/create_asks", machines_api.ListView.as_view(), "list"),

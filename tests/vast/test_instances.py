@@ -173,7 +173,10 @@ def test_a_token_in_the_query_is_taken(rin: User, number: int) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "word"),
     [
-        ("PUT", "/commands/copy_direct/", "berth cp"),
+        ("PUT", "/commands/reset_apikey/", "berth token"),
+        ("POST", "/commands/schedule_job/", "sync-schedules"),
+        ("GET", "/instance_backups/7/download/", "vastai copy"),
+        ("POST", "/volumes/unlist", "unlist machine"),
         ("GET", "/endptjobs/", "serverless"),
         ("POST", "/nothing/like/it", "docs/vast.md"),
         ("GET", "/", "docs/vast.md"),
