@@ -12,6 +12,7 @@ from instances.core.transitions import RENTER, record_event, touch_host, touch_r
 from instances.errors import AllowListNotEnforced
 from instances.models import Instance
 from instances.states import ENDING, InstanceState
+from marketplace.hosts.selectors import can_keep_ssh_list
 
 if TYPE_CHECKING:
     from marketplace.models import Host
@@ -36,10 +37,20 @@ def check_allow_list_enforced(host: "Host", networks: Sequence[str]) -> None:
     A list that nobody enforces would be worse than none.
     """
     if networks and host.keeps_ssh_list is False:
-        raise AllowListNotEnforced(
-            "The agent can't set firewall rules on this host, so an IP allowlist would have no effect. Use SSH keys only, or"
-            " choose another host."
-        )
+        raise _not_enforced()
+
+
+def check_allow_list_of_order(host_id: UUID, networks: Sequence[str]) -> None:
+    """Raise AllowListNotEnforced before anything is rented on a host whose firewall cannot enforce a list of networks."""
+    if networks and not can_keep_ssh_list(host_id):
+        raise _not_enforced()
+
+
+def _not_enforced() -> AllowListNotEnforced:
+    return AllowListNotEnforced(
+        "The agent can't set firewall rules on this host, so an IP allowlist would have no effect. Use SSH keys only, or"
+        " choose another host."
+    )
 
 
 def check_stays(instance: Instance) -> None:

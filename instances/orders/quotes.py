@@ -1,6 +1,7 @@
 """Quotes: signed all-in prices for one order, checked against the offer and valid for ten minutes."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -19,6 +20,7 @@ from common import clock
 from common.db.transactions import use_case
 from common.errors import FieldError, wrong_field
 from common.money import format_money
+from instances.access.guards import check_allow_list_of_order
 from instances.constants import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME
 from instances.core.selectors import quote_of
 from instances.errors import DiskTooLarge
@@ -72,14 +74,16 @@ def create_quote(
     max_price_micros: int | None = None,
     launch: LaunchSettings = EMPTY,
     template: OrderTemplate | None = None,
+    networks: Sequence[str] = (),
 ) -> Quote:
     """Create a quote at the offer's present version.
 
     `image` is a slug or a public id. `hours` is what the projection covers: by default the whole term, else one hour.
     `term` and `payment` belong to reserved quotes, `max_price_micros` (per GPU and hour) to spot. The order
     runs with the settings in `launch`, and the price does not depend on them; `template` is what they come from, and
-    its minimums are checked here. Raises NotFound, InvalidInput, TemplateUnfit, DiskTooLarge, LaunchUnsupported,
-    BidBarred, OfferClosed or GpuTaken.
+    its minimums are checked here. `networks` are those that SSH is to be restricted to once it is rented. Raises
+    NotFound, InvalidInput, TemplateUnfit, DiskTooLarge, LaunchUnsupported, AllowListNotEnforced, BidBarred, OfferClosed
+    or GpuTaken.
     """
     offer, chosen = offer_view(offer_id), find_image(image, renter)
     payment = payment or (UPFRONT if billing_mode == RESERVED else "")
@@ -91,6 +95,7 @@ def create_quote(
     check_offer(offer, chosen, gpu_count=gpu_count, data_disk_gb=data_disk_gb, billing_mode=billing_mode, hours=hours)
     check_template_fits(template, offer)
     check_launch(launch, host_id=offer.host_id, ram_mb=offer.ram_mb_per_gpu * gpu_count)
+    check_allow_list_of_order(offer.host_id, networks)
     quote = draft_quote(offer, request, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
     quote.renter, quote.image = renter, chosen
     if template is not None:

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from billing.pricing.estimates import MODES
 from common.http.fields import AmountText, NameText
+from instances.constants import ALLOWED_NETWORKS_AT_MOST
 from instances.web.launch.serializers import LaunchFields
 from instances.web.schedules.serializers import SettingsPatch
 from marketplace.pricing.prices import TERM_HOURS
@@ -52,6 +53,12 @@ class QuoteIn(TemplateFields):
         required=False,
         allow_null=True,
         help_text="How long the projection looks ahead; left out: the whole term, else one hour",
+    )
+    allow_from = serializers.ListField(
+        child=Text(max_length=50),
+        required=False,
+        max_length=ALLOWED_NETWORKS_AT_MOST,
+        help_text="Networks that SSH is to be restricted to later: checked against the host, and not stored",
     )
 
 

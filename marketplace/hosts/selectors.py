@@ -52,6 +52,11 @@ def takes_launch_settings(host_id: UUID) -> bool:
     return Host.objects.filter(pk=host_id, launch_settings=True).exists()
 
 
+def can_keep_ssh_list(host_id: UUID) -> bool:
+    """Return whether the host can restrict SSH to a list of networks; older agents don't say, and are trusted to."""
+    return not Host.objects.filter(pk=host_id, keeps_ssh_list=False).exists()
+
+
 def publishes_udp(host_id: UUID) -> bool:
     """Return whether renters reach UDP ports of the host: its agent publishes them, and no relay stands between."""
     return Host.objects.filter(pk=host_id, publishes_udp=True).exclude(address="").exists()

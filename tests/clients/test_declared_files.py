@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from berth.cli.declared import kinds, normal_forms
+from instances import constants
 from tests.clients.terminal import Terminal
 
 HEAD = "kind: instance\nname: train\nspec:\n"
 NOWHERE = "http://127.0.0.1:1"  # who asks the market fails with 7
+
+NETWORKS = ", ".join(f"10.0.{number}.0/24" for number in range(33))
+ENTRY = "{action: stop, days: [mon], time: '18:00'},"
 
 FAULTS = {
     "unknown field": (HEAD + "  gpu_cuont: 2\n", ":4: there is no spec.gpu_cuont. Did you mean gpu_count?"),
@@ -30,6 +35,28 @@ FAULTS = {
     "no flag": (HEAD + "  locked: yes\n", ":4: spec.locked: write true or false."),
     "no amount": (HEAD + "  max_hourly_rate: 1e3\n", ":4: spec.max_hourly_rate: write an amount like 1.50."),
     "no network": (HEAD + "  allow_from:\n    - 10.0.0.1/8\n", ":5: spec.allow_from[0]: write an IP address, or a range"),
+    "too many networks": (HEAD + f"  allow_from: [{NETWORKS}]\n", ":4: spec.allow_from: write at most 32 entries."),
+    "an idle rule of nothing": (
+        HEAD + "  idle_stop: {below_pct: 0, minutes: 60}\n",
+        ":4: spec.idle_stop.below_pct: write 1 to 100.",
+    ),
+    "an idle rule for seconds": (
+        HEAD + "  idle_stop: {below_pct: 5, minutes: 9}\n",
+        ":4: spec.idle_stop.minutes: write 10 to 720.",
+    ),
+    "times on no day": (
+        HEAD + "  schedule: {time_zone: UTC, weekly: [{action: stop, days: [], time: '18:00'}]}\n",
+        ":4: spec.schedule: each entry of weekly needs a day.",
+    ),
+    "a start at a stop": (
+        HEAD + "  schedule: {time_zone: UTC, weekly: [{action: stop, days: [mon, sun], time: '18:00'}, "
+        "{action: start, days: [sun], time: '18:00'}]}\n",
+        ":4: spec.schedule: a start and a stop are set for the same time on sun.",
+    ),
+    "too many times": (
+        HEAD + "  schedule: {time_zone: UTC, weekly: [" + ENTRY * 29 + "]}\n",
+        ":4: spec.schedule.weekly: write at most 28 entries.",
+    ),
     "no day": (
         HEAD + "  schedule: {time_zone: UTC, weekly: [{action: stop, days: [Mon], time: '18:00'}]}\n",
         ":4: spec.schedule.weekly[0].days[0]: choose mon, tue, wed, thu, fri, sat, sun.",
@@ -115,6 +142,11 @@ def test_an_empty_folder_and_no_file(nobody: Terminal) -> None:
     assert nobody.run("plan", "-f", str(nobody.home)).returncode == 2
     assert nobody.run("plan", "-f", str(nobody.home / "nowhere.yaml")).returncode == 2
     assert nobody.run("plan").returncode == 2
+
+
+def test_the_bounds_are_those_of_the_market() -> None:
+    assert kinds.NETWORKS_AT_MOST == constants.ALLOWED_NETWORKS_AT_MOST
+    assert (kinds.IDLE_MINUTES, normal_forms.WEEKLY_AT_MOST) == (constants.IDLE_MINUTES, constants.WEEKLY_AT_MOST)
 
 
 def test_what_is_right_goes_on_to_the_market(nobody: Terminal) -> None:

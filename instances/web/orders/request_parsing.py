@@ -10,6 +10,7 @@ from accounts.models import User
 from common.errors import FieldError, InvalidInput, wrong_field
 from common.ids import parse_public_id
 from common.money import parse_money
+from instances.access.credentials import read_networks
 from instances.launch.settings import validate
 from instances.launch.templates import find_template, settings_with
 from instances.orders.quote_claims import Expected
@@ -32,6 +33,8 @@ def parse_quote_request(wanted: dict[str, Any], renter: User, sent: Mapping[str,
     options["offer_id"] = parse_public_id(OFFER_PREFIX, options.pop("offer"))
     if "max_price" in options:
         options["max_price_micros"] = parse_money(options.pop("max_price"))
+    if "allow_from" in options:
+        options["networks"] = read_networks(options.pop("allow_from"))
     return options | _launch_options(options, wanted, renter, sent)
 
 

@@ -379,6 +379,9 @@ def test_a_list_that_the_host_cannot_keep_is_refused(api: Client, running: Insta
     assert (reply.status_code, reply.json()["code"]) == (409, "allow_list_not_kept")
     shown = api.get(path(running, "/access")).json()
     assert (shown["allow_from"], shown["allow_from_kept"]) == ([], False)
+    order = {"offer": f"offr_{running.offer_id.hex}"}
+    for networks, status in ((["203.0.113.7"], 409), (["10.0.0.1/8"], 400), ([], 201)):
+        assert post(api, "/api/v1/quotes", {**order, "allow_from": networks}).status_code == status
     assert change(api, running, allow_from=[]).status_code == 200
     Host.objects.filter(pk=running.host_id).update(keeps_ssh_list=True)
     assert change(api, running, allow_from=["203.0.113.7"]).json()["allow_from_kept"] is True

@@ -26,5 +26,6 @@ QUOTE_FIELDS = frozenset(
         "payment",
         "max_price",
         "hours",
+        "allow_from",
     )
 )

@@ -41,6 +41,7 @@ class Quotes(AsyncResource):
         payment: models.Payment | UnsetType | None = UNSET,
         max_price: Decimal | str | UnsetType | None = UNSET,
         hours: int | UnsetType | None = UNSET,
+        allow_from: Sequence[str] | UnsetType = UNSET,
         dry_run: bool = False,
         idempotency_key: str | None = None,
         timeout: float | None = None,
@@ -68,6 +69,7 @@ class Quotes(AsyncResource):
             payment: Of a reserved quote; left out: upfront
             max_price: Of a spot quote: the most per GPU and hour, the floor at least
             hours: How long the projection looks ahead; left out: the whole term, else one hour
+            allow_from: Networks that SSH is to be restricted to later: checked against the host, and not stored
         """
         return await self._send(
             Call(
@@ -97,6 +99,7 @@ class Quotes(AsyncResource):
                     "payment": payment,
                     "max_price": max_price,
                     "hours": hours,
+                    "allow_from": allow_from,
                 },
                 dry_run=dry_run,
                 key=self._key(idempotency_key),

@@ -5,6 +5,8 @@ from typing import Final
 from berth.cli.declared.nodes import (
     Reader,
     amount,
+    at_most,
+    between,
     flag,
     literal,
     many,
@@ -18,6 +20,11 @@ from berth.cli.declared.nodes import (
     whole,
 )
 from berth.cli.declared.normal_forms import arguments, command, network, readiness, schedule, script, title, unique
+
+# The market's bounds of what is set once an instance is rented: what breaks one is refused before.
+NETWORKS_AT_MOST: Final = 32
+IDLE_PCT: Final = (1, 100)
+IDLE_MINUTES: Final = (10, 720)
 
 LAUNCH_FIELDS: Final = (
     "env",
@@ -69,11 +76,13 @@ INSTANCE: Final[dict[str, Reader]] = {
     "ssh_key_ids": nullable(unique(text)),
     "ports": unique(whole),
     "udp_ports": unique(whole),
-    "allow_from": unique(network),
+    "allow_from": at_most(NETWORKS_AT_MOST, unique(network)),
     # how it is kept
     "desired": one_of("running", "stopped"),
     "locked": flag,
-    "idle_stop": nullable(record({"below_pct": whole, "minutes": whole}, required=("below_pct", "minutes"))),
+    "idle_stop": nullable(
+        record({"below_pct": between(*IDLE_PCT), "minutes": between(*IDLE_MINUTES)}, required=("below_pct", "minutes"))
+    ),
     "schedule": schedule,
 }
 VOLUME: Final[dict[str, Reader]] = {"size_gb": whole, "host": text, "snapshot": text}

@@ -94,6 +94,18 @@ def whole(problems: Problems, node: Node, path: str) -> int:
     return 0
 
 
+def between(least: int, most: int) -> Reader:
+    """Return a reader of a whole number within these bounds."""
+
+    def read(problems: Problems, node: Node, path: str) -> int:
+        before, found = len(problems.found), whole(problems, node, path)
+        if len(problems.found) == before and not least <= found <= most:
+            problems.add(node, f"{path}: write {least} to {most}.")
+        return found
+
+    return read
+
+
 def flag(problems: Problems, node: Node, path: str) -> bool:
     if isinstance(node, ScalarNode) and node.style is None and node.value in ("true", "false"):
         return bool(node.value == "true")
@@ -128,6 +140,18 @@ def many(reader: Reader) -> Reader:
             problems.add(node, f"{path}: write a list.")
             return []
         return [reader(problems, each, f"{path}[{number}]") for number, each in enumerate(node.value)]
+
+    return read
+
+
+def at_most(count: int, reader: Reader) -> Reader:
+    """Return a reader of a list with no more entries than this."""
+
+    def read(problems: Problems, node: Node, path: str) -> Any:
+        found = reader(problems, node, path)
+        if len(found) > count:
+            problems.add(node, f"{path}: write at most {count} entries.")
+        return found
 
     return read
 

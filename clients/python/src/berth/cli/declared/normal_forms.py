@@ -9,8 +9,9 @@ from zoneinfo import available_timezones
 
 from yaml.nodes import Node, ScalarNode
 
-from berth.cli.declared.nodes import Problems, Reader, literal, many, one_of, record, text, whole
+from berth.cli.declared.nodes import Problems, Reader, at_most, literal, many, one_of, record, text, whole
 
+WEEKLY_AT_MOST: Final = 28
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WORDS: Final = many(literal)
 _GRACE_S: Final = 60
@@ -39,7 +40,9 @@ _DAYS: Final = many(one_of(*DAYS))
 _TIMES: Final = record(
     {"action": one_of("start", "stop"), "days": _DAYS, "time": _time_of_day}, required=("action", "days", "time")
 )
-_SCHEDULE: Final = record({"weekly": many(_TIMES), "time_zone": _time_zone}, required=("weekly", "time_zone"))
+_SCHEDULE: Final = record(
+    {"weekly": at_most(WEEKLY_AT_MOST, many(_TIMES)), "time_zone": _time_zone}, required=("weekly", "time_zone")
+)
 
 
 def title(problems: Problems, node: Node, path: str) -> str:
@@ -109,4 +112,17 @@ def schedule(problems: Problems, node: Node, path: str) -> dict[str, Any]:
         problems.add(node, f"{path}: its times need a time_zone, like Europe/Berlin.")
     for each in weekly:
         each["days"] = sorted(set(each.get("days", [])), key=lambda day: DAYS.index(day) if day in DAYS else len(DAYS))
+        if not each["days"]:
+            problems.add(node, f"{path}: each entry of weekly needs a day.")
+    _check_clashes(problems, node, path, weekly)
     return {"weekly": weekly, "time_zone": found.get("time_zone", "") if weekly else ""}
+
+
+def _check_clashes(problems: Problems, node: Node, path: str, weekly: list[dict[str, Any]]) -> None:
+    """Refuse a start and a stop at the same time of the week."""
+    taken: dict[tuple[str, str], str] = {}
+    for each in weekly:
+        for day in each["days"]:
+            if taken.setdefault((day, each.get("time", "")), each.get("action", "")) != each.get("action", ""):
+                problems.add(node, f"{path}: a start and a stop are set for the same time on {day}.")
+                return

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from berth import models
 
 _TERMS = ("gpu_count", "billing_mode", "term", "payment", "max_price")
+_QUOTED = (*_TERMS, "allow_from")  # which is set once it is rented, and refused before that where its host can't keep it
 _TRIES = 20
 _OFFERS = 50
 
@@ -55,7 +56,7 @@ def choose(market: Market, document: Document) -> Choice:
             raise Refused(f"{document.place}: {spec['offer']} isn't on the host of its volumes, {host}.")
     else:
         offer = _search(market, document, {**template, "image": image, "data_disk_gb": disk, "host": host})
-    order = {**document.given(_TERMS), **_present({"image": image, "data_disk_gb": disk}), **_settings(market, document)}
+    order = {**document.given(_QUOTED), **_present({"image": image, "data_disk_gb": disk}), **_settings(market, document)}
     quote = market.client.quotes.create(offer=offer.id, **order, dry_run=True)
     check_rate(document, quote.hourly_rate)
     _key_ids(market, document)
@@ -164,7 +165,7 @@ def check_order(market: Market, document: Document, choice: Choice) -> None:
 
 def _order(market: Market, document: Document, choice: Choice) -> dict[str, Any]:
     """Return an order by a new quote."""
-    order = {**document.given((*_TERMS, "image", "data_disk_gb", "launch_template")), **values_of(document)}
+    order = {**document.given((*_QUOTED, "image", "data_disk_gb", "launch_template")), **values_of(document)}
     quote = market.client.quotes.create(offer=choice.offer, **order)
     if Decimal(quote.hourly_rate) > Decimal(choice.cost.hourly) or Decimal(quote.due_now) > Decimal(choice.cost.due_now):
         price = Cost(hourly=quote.hourly_rate, due_now=quote.due_now)
