@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from berth import models
-from tests.clients.lying_server import Market, lying_market, status
+from tests.clients.lying_server import Market, Trick, lying_market, status
 from tests.clients.samples import OWN, answers, instance, sample
 from tests.clients.terminal import Terminal
 
@@ -174,6 +174,68 @@ def test_what_a_rented_instance_lacks_is_named(market: Market, renter: Terminal,
     assert done.returncode == 5, done.stderr
     assert "instance box is rented and charged. Not set: allow_from, locked, idle_stop." in done.stderr
     assert [each.rpartition("/")[2] for each in changing(market)] == ["instances", "access"]
+
+
+def test_an_allow_list_that_the_host_can_not_keep_rents_nothing(market: Market, renter: Terminal, write: Write) -> None:
+    offer = sample(models.Offer) | {"id": HERE}
+    file = write({"offer": HERE, "allow_from": ["10.0.0.7"]})
+    answers(market, listed(), offer)
+    market.tricks.append(status(409))
+    done = renter.run("apply", "-f", file, "--yes")
+    assert (done.returncode, changing(market)) == (5, []), done.stderr
+    (asked,) = [json.loads(body) for _, path, _, body in market.requests if path.startswith("/api/v1/quotes")]
+    assert asked["allow_from"] == ["10.0.0.7/32"]
+
+
+# -- the replacement of a volume
+
+STORE = {"kind": "volume", "name": "store", "spec": {"size_gb": 1}}
+
+
+def problem(code: int, name: str, detail: str) -> Trick:
+    said = {"code": name, "detail": detail, "title": "Refused", "status": code, "errors": []}
+    return lambda handler, _: handler.send(code, said)
+
+
+def only_store(renter: Terminal) -> str:
+    path = renter.home / "store.json"
+    path.write_text(json.dumps([STORE]))
+    return str(path)
+
+
+def deleting(market: Market) -> list[str]:
+    return [path for method, path, _, _ in market.requests if method == "DELETE"]
+
+
+def test_a_new_volume_has_its_price_in_the_plan(market: Market, renter: Terminal) -> None:
+    answers(market, listed(volume(2)), volume(1) | {"daily_rate": "0.02"})
+    said = renter.must("plan", "-f", only_store(renter))
+    assert "! volume store: replace: 0.02 per day" in said
+    assert "costs 0.02 a day for volumes" in said
+
+
+def test_a_new_volume_without_room_deletes_nothing(market: Market, renter: Terminal) -> None:
+    answers(market, listed(volume(2)))
+    market.tricks.append(problem(409, "no_storage", "The host sim has no room for 1 GB at the moment."))
+    done = renter.run("apply", "-f", only_store(renter), "--yes", "--replace", "store")
+    assert (done.returncode, deleting(market)) == (5, []), done.stderr
+    assert "x volume store: can't be done" in done.stderr and "no room for 1 GB" in done.stderr
+
+
+def test_a_new_volume_that_costs_more_by_then_deletes_nothing(market: Market, renter: Terminal) -> None:
+    first, then = (volume(1) | {"daily_rate": rate} for rate in ("0.02", "0.03"))
+    answers(market, listed(volume(2)), first, then)
+    done = renter.run("apply", "-f", only_store(renter), "--yes", "--replace", "store")
+    assert (done.returncode, deleting(market)) == (6, []), done.stderr
+
+
+def test_who_has_all_the_volumes_that_one_can_have_is_told_the_listed_price(market: Market, renter: Terminal) -> None:
+    held = volume(2)
+    place = sample(models.StorageHostOut) | {"id": held["host"]["id"], "gb_day": "0.05"}
+    answers(market, listed(held))
+    market.tricks.append(problem(409, "too_many_volumes", "One person has at most 50 volumes."))
+    market.tricks.append(lambda handler, _: handler.send(200, [place]))
+    assert "! volume store: replace: 0.05 per day" in renter.must("plan", "-f", only_store(renter))
 
 
 # -- ports of a launch template

@@ -128,26 +128,55 @@ def _replaced(market: Market, document: Document, live: "models.VolumeOut", chan
         note = "That takes a new volume, and this one is attached: detach it (`berth volume detach`), then apply."
         return Entry(document, "blocked", live.id, changes, notes=[note])
     client, order = market.client, _order(market, document, live.host.id)
+    if "snapshot" not in order:
+        order.setdefault("size_gb", live.size_gb)
+    try:
+        cost = Cost(daily=check_order(client, order, live) or _listed_price(market, order))
+    except errors.APIError as error:
+        if error.code != "no_storage":
+            raise
+        note = f"It needs room beside this one: delete this first (`berth volume rm {live.id}`), if you mean it."
+        return Entry(document, "blocked", live.id, changes, notes=[error.detail, note])
     steps = [
-        Step("check the new order", lambda: check_order(client, order, live)),
+        Step("check the new order", lambda: _check_again(client, order, live, cost)),
         Step("delete volume", lambda: delete_volume(client, live.id)),
         Step("create volume", lambda: create_volume(client, order)),
     ]
-    return Entry(document, "replace", live.id, changes, steps, loses=f"everything on {document.title}")
+    return Entry(document, "replace", live.id, changes, steps, cost, loses=f"everything on {document.title}")
 
 
-def check_order(client: "Client", order: dict[str, Any], live: "models.VolumeOut") -> None:
-    """Have the market check an order before the volume that it replaces is deleted, which still has its name.
+def check_order(client: "Client", order: dict[str, Any], live: "models.VolumeOut") -> str:
+    """Have the market check an order while the volume that it replaces is there, and return its price per day.
+
+    It is empty for an account that has as many volumes as it can have, until the present one is deleted.
 
     Raises:
-        APIError: the market would refuse the order, and not only because the present volume takes up room.
+        APIError: the market would refuse the order, be it for want of room beside the present volume: nobody knows how
+            soon the host reports the room that a deletion frees.
     """
+    name = f"check-{live.id.rpartition('_')[2][:32]}"  # the present volume still has the order's
     try:
-        client.volumes.create(**{**order, "name": f"check-{live.id.rpartition('_')[2][:32]}"}, dry_run=True)
+        return client.volumes.create(**{**order, "name": name}, dry_run=True).daily_rate
     except errors.APIError as error:
-        fits = "snapshot" not in order and order["host"] == live.host.id and order.get("size_gb", 0) <= live.size_gb
-        if not (error.code == "too_many_volumes" or (error.code == "no_storage" and fits)):
+        if error.code != "too_many_volumes":
             raise
+        return ""
+
+
+def _listed_price(market: Market, order: dict[str, Any]) -> str:
+    """Return the price per day at which the order's host takes volumes; empty: the host is that of a snapshot."""
+    return str(Decimal(market.storage_host(order["host"]).gb_day) * order["size_gb"]) if "snapshot" not in order else ""
+
+
+def _check_again(client: "Client", order: dict[str, Any], live: "models.VolumeOut", agreed: Cost) -> None:
+    """Check the order once more before anything is deleted.
+
+    Raises:
+        Refused: the price has risen since the plan.
+    """
+    now = Cost(daily=check_order(client, order, live))
+    if agreed.daily and now.exceeds(agreed):
+        raise Refused(f"Volume {order['name']}: the price is {now} now, and was {agreed}. Run it again to see the plan.", 6)
 
 
 def delete_volume(client: "Client", volume_id: str) -> None:
