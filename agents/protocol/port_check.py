@@ -1,13 +1,17 @@
 """Reachability test: an agent listens on a port of its range, and the relay connects to it.
 
-1. The agent sends a signed `POST /agent/v1/reach` to the control plane. The answer is `{"url": …, "ticket": …}`.
-The ticket
-   names the host, its range of ports and its address, so that the relay can be sent nowhere else.
-2. The agent listens on a port of that range, sends its nonce to whoever connects, and closes the connection. 3. The
-agent requests `GET url?ticket=…&port=…&nonce=…` from the relay. The answer is `{"reached": true}`, or false with
-   a `reason`.
+1. The agent sends a signed `POST /agent/v1/reach` to the control plane. The answer is `{"url": …, "ticket": …}`. The
+   ticket names the host, its range of ports and its address, so that the relay can be sent nowhere else.
+2. The agent listens on a port of that range, sends its nonce to whoever connects, and closes the connection.
+3. The agent requests `GET url?ticket=…&port=…&nonce=…` from the relay. The answer is `{"reached": true}`, or false
+   with a `reason`.
+
+For UDP the agent adds `protocol=udp`. The relay sends challenges, and the agent answers each with `answer_to`, as long as
+the challenge itself: nobody gets more bytes sent somewhere than it sends. The relay's answer has `"protocol": "udp"`; one of
+before, which has tried TCP instead, leaves that out.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +20,14 @@ ASK_PATH: Final = "/agent/v1/reach"
 DIAL_PATH: Final = "/relay/v1/reach"
 NONCE: Final = re.compile(r"[0-9a-f]{32}")
 NONCE_BYTES: Final = 16
+UDP: Final = "udp"
+CHALLENGE: Final = re.compile(rb"[0-9a-f]{64}")
+CHALLENGE_BYTES: Final = 32
+
+
+def answer_to(challenge: bytes, nonce: str) -> bytes:
+    """Return the answer to a challenge, which only who knows the nonce can give."""
+    return hashlib.sha256(nonce.encode() + challenge).hexdigest().encode()
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agents.protocol.port_check import DIAL_PATH, NONCE, PortCheckTarget, parse_target
+from agents.protocol.port_check import DIAL_PATH, NONCE, UDP, PortCheckTarget, parse_target
 from agents.protocol.public_addresses import Address, is_public
 from agents.protocol.tickets import BadTicket
 from agents.relay.refusal import RelayError
+from agents.relay.udp_probe import probe_udp
 
 DIAL_S: Final = 4.0
 DIALS: Final = 8  # of one host within WINDOW_S
@@ -68,8 +69,8 @@ class PortChecker:
         history.moments.append(now)
         history.nonces.append(nonce)
 
-    async def dial(self, address: str, port: int, nonce: str) -> str:
-        """Connect and compare the nonce; return "" if it matched, else why the host was not reached."""
+    async def dial(self, address: str, port: int, nonce: str, *, udp: bool = False) -> str:
+        """Connect and compare the nonce, or ask for it by UDP; return "" if it is right, else why it was not reached."""
         async with self._slots:
             try:
                 async with asyncio.timeout(DIAL_S):
@@ -78,7 +79,7 @@ class PortChecker:
                         return "unresolved"
                     if not (self._private or all(is_public(place) for place in places)):
                         return "not_public"
-                    return await _compare_nonce(str(places[0]), port, nonce)
+                    return await (probe_udp if udp else _compare_nonce)(str(places[0]), port, nonce)
             except TimeoutError:
                 return "timeout"
             except ConnectionRefusedError:
@@ -98,8 +99,10 @@ async def dial_host(request: Request) -> Response:
         raise RelayError(400, "bad_nonce", "A nonce has 32 hex digits.")
     dialler: PortChecker = request.app.state.dialler
     dialler.admit(reach.host, nonce)
-    reason = await dialler.dial(reach.address, int(port), nonce)
-    return JSONResponse({"reached": not reason, "reason": reason, "through": "address"})
+    udp = request.query_params.get("protocol") == UDP
+    reason = await dialler.dial(reach.address, int(port), nonce, udp=udp)
+    said = {"reached": not reason, "reason": reason, "through": "address"}
+    return JSONResponse({**said, "protocol": UDP} if udp else said)
 
 
 ROUTES: Final = [Route(DIAL_PATH, dial_host)]

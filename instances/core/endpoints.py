@@ -46,7 +46,7 @@ def check_ports(ports: Sequence[int], own: Sequence[int], *, udp_ports: Sequence
 
 
 def check_udp(host: "Host", udp_ports: Sequence[int]) -> None:
-    """Raise UdpUnsupported for a host that would publish these ports for TCP alone."""
+    """Raise UdpUnsupported for a host that would publish these ports for TCP alone, or that UDP doesn't reach."""
     if udp_ports and host.behind_nat:
         raise UdpUnsupported(
             "This host is behind NAT, and the relay that leads to it carries only TCP. Choose another host, or leave the UDP"
@@ -55,6 +55,11 @@ def check_udp(host: "Host", udp_ports: Sequence[int]) -> None:
     if udp_ports and not host.publishes_udp:
         raise UdpUnsupported(
             "The agent of this host is too old to publish UDP ports. Choose another host, or leave the UDP ports out."
+        )
+    if udp_ports and host.udp_reached is False:
+        raise UdpUnsupported(
+            "UDP doesn't reach this host from outside, as its last self-test found. Choose another host, or leave the UDP"
+            " ports out."
         )
 
 

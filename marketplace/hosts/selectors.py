@@ -58,8 +58,9 @@ def can_keep_ssh_list(host_id: UUID) -> bool:
 
 
 def publishes_udp(host_id: UUID) -> bool:
-    """Return whether renters reach UDP ports of the host: its agent publishes them, and no relay stands between."""
-    return Host.objects.filter(pk=host_id, publishes_udp=True).exclude(address="").exists()
+    """Return whether renters reach UDP ports of the host: its agent publishes them, and no test has found them closed."""
+    reached = Host.objects.filter(pk=host_id, publishes_udp=True).exclude(udp_reached=False)
+    return reached.exclude(address="").exists()
 
 
 @dataclass(frozen=True)

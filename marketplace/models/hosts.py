@@ -84,6 +84,9 @@ class Host(models.Model):
     publishes_udp = models.BooleanField(
         _("publishes UDP ports"), default=False, db_default=False, help_text="Its agent is recent enough for them."
     )
+    udp_reached = models.BooleanField(
+        _("UDP reachable from outside"), null=True, help_text="By the last self-test that tried; empty: none has."
+    )
     port_first = models.PositiveIntegerField(_("first port"))
     port_last = models.PositiveIntegerField(_("last port"))
     agent_version = models.CharField(_("agent version"), max_length=20, blank=True)

@@ -20,6 +20,7 @@ COMPUTE_SHARE: Final = 0.5
 MEMORY_TOLERANCE: Final = 0.10
 _MIB_PER_GIB: Final = 1024
 FINISHED: Final = "finished"  # reported only if the self-test did not finish
+UDP_PORTS: Final = "udp_ports"  # reported by agents that have one to test
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,16 @@ REQUIREMENTS: Final[dict[str, Requirement]] = {
         ),
         source="Renters reach published ports directly; the market's relay dials them as they would.",
         told_since=True,
+    ),
+    UDP_PORTS: Requirement(
+        _("UDP ports reachable from outside"),
+        "agent",
+        _(
+            "Open the same ports for UDP as for TCP: in the machine's firewall, in the provider's firewall, and as "
+            "port forwards on the router, if any. Until a self-test reaches them, orders with UDP ports are refused here."
+        ),
+        needed=False,
+        source="Renters reach published UDP ports directly; the market's relay sends datagrams as they would.",
     ),
     "clock": Requirement(
         _("Clock"),

@@ -26,7 +26,7 @@ from marketplace.host_messages import ChecksFailed, ChecksPassed, NoTestAnswer
 from marketplace.hosts.hosts import lock_host, record_event
 from marketplace.models import Gpu, Host, SelfTest
 from marketplace.reliability.verification import hardware_of, lapse_stale, update_verification
-from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow, evaluated_check
+from marketplace.self_tests.requirements import REQUIREMENTS, UDP_PORTS, CheckRow, evaluated_check
 from marketplace.states import HostState, Verdict
 
 AGENT: Final = "agent"
@@ -88,6 +88,7 @@ def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at:
         detail = ChecksFailed(checks=", ".join(failed)) if failed else ChecksPassed(count=len(test.checks))
         record_event(host_id=host_id, kind="self_test", detail=detail, actor=AGENT)
         update_verification(host=host, now=at, actor=AGENT)
+        _note_udp(host, test.checks)
         _delete_old(host)
         change_counters.notify_change(f"user:{host.owner_id.hex}")
     return True
@@ -134,6 +135,13 @@ def _missing(host: Host, checks: Sequence[dict[str, Any]]) -> list[str]:
     passed = {(check["id"], check["gpu"]) for check in checks if check["passed"]}
     failed = {(check["id"], check["gpu"]) for check in checks if check["needed"] and not check["passed"]}
     return sorted({name for name, _ in (must - passed) | failed})
+
+
+def _note_udp(host: Host, checks: Sequence[dict[str, Any]]) -> None:
+    """Note whether UDP reaches the host, which orders with UDP ports depend on; without a finding it stays as it was."""
+    reached = next((check["passed"] for check in checks if check["id"] == UDP_PORTS), None)
+    if reached is not None and reached != host.udp_reached:
+        Host.objects.filter(pk=host.pk).update(udp_reached=reached)
 
 
 def _present(host: Host) -> Any:

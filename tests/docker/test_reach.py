@@ -19,14 +19,17 @@ _HOST: Final = """
 import json, sys
 from agents.daemon.control_plane.own_address import own_address
 from agents.daemon.control_plane.port_check import listening
-with listening(sys.argv[2], iter(range(20000, 20010))) as (port, nonce):
+from agents.daemon.control_plane.udp_answers import answering
+opened = answering if sys.argv[3] else listening
+with opened(sys.argv[2], iter(range(20000, 20010))) as (port, nonce):
     print(json.dumps([own_address(sys.argv[1], "0.0.0.0"), port, nonce]), flush=True)
     sys.stdin.readline()
 """
 _RELAY: Final = """
 import asyncio, sys
 from agents.relay.port_check import PortChecker
-print(asyncio.run(PortChecker(private=False).dial(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
+udp = bool(sys.argv[4])
+print(asyncio.run(PortChecker(private=False).dial(sys.argv[1], int(sys.argv[2]), sys.argv[3], udp=udp)))
 """
 
 
@@ -77,13 +80,15 @@ def net(engine: object) -> Iterator[Net]:
         yield made
 
 
-def tried(net: Net, host: str, market: str, url: str, *, listen: str = "0.0.0.0", dialled: str = "") -> tuple[str, str]:
+def tried(
+    net: Net, host: str, market: str, url: str, *, listen: str = "0.0.0.0", dialled: str = "", udp: str = ""
+) -> tuple[str, str]:
     """What the host takes for its address, and what the relay hears there, or at `dialled`."""
-    program = net.python(host, _HOST, url, listen)
+    program = net.python(host, _HOST, url, listen, udp)
     try:
         assert program.stdout is not None
         address, port, nonce = json.loads(program.stdout.readline())
-        relay = net.python(market, _RELAY, dialled or address, str(port), nonce)
+        relay = net.python(market, _RELAY, dialled or address, str(port), nonce, udp)
         heard, _ = relay.communicate(timeout=60)
         return address, heard.strip()
     finally:
@@ -98,6 +103,19 @@ def test_a_public_host_is_reached_and_a_firewalled_one_is_told(net: Net) -> None
     wall = ["iptables", "-A", "INPUT", "-p", "tcp", "--dport", "20000:20999"]
     net.run(host, *wall, "-j", "REJECT", "--reject-with", "tcp-reset")
     assert tried(net, host, market, url) == (PUBLIC, "refused")
+    assert tried(net, host, market, url, udp="udp") == (PUBLIC, ""), "the wall is against TCP"
+
+
+@pytest.mark.parametrize(
+    ("jump", "reason"), [(("DROP",), "timeout"), (("REJECT", "--reject-with", "icmp-port-unreachable"), "refused")]
+)
+def test_a_firewall_that_udp_does_not_pass_is_told(net: Net, jump: tuple[str, ...], reason: str) -> None:
+    market, host = net.add("m"), net.add("h")
+    net.join(market, f"{MARKET}/24", host, f"{PUBLIC}/24")
+    net.run(host, "iptables", "-A", "INPUT", "-p", "udp", "--dport", "20000:20999", "-j", *jump)
+    url = f"http://{MARKET}:8000"
+    assert tried(net, host, market, url, udp="udp") == (PUBLIC, reason)
+    assert tried(net, host, market, url) == (PUBLIC, "")
 
 
 @pytest.mark.parametrize("inside", ["192.168.7", "10.9.8", "100.64.3"])

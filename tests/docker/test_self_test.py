@@ -39,6 +39,7 @@ def test_engine_disk_and_network_are_measured_and_the_gpus_alone_are_made_up(sta
     assert checks["clock"]["value"] < 5
     assert checks["ports"]["passed"] is True, checks["ports"]
     assert "reached from outside" in checks["ports"]["actual"]
+    assert checks["udp_ports"]["passed"] is True, checks["udp_ports"]
     assert checks["gpu_compute"]["simulated"] is True
     assert test["simulated"] is True
     assert not list((stack.folder / "state-real").glob("speed-test*")), "the file of the disk test is gone"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -163,6 +164,25 @@ def test_logs(bob: VastTerminal, box: int, ssh_key: Path) -> None:  # noqa: F811
     assert "one-line" in bob.must("logs", str(box), "--filter", "one-l")
 
 
+def test_a_copy_is_answered_with_the_line_that_makes_it(
+    bob: VastTerminal,
+    box: int,
+    ssh_key: Path,  # noqa: F811 fixture
+    tmp_path: Path,
+) -> None:
+    assert bob.raw("show connections") == []
+    (tmp_path / "notes").write_text("from here\n")
+    for src, dst in ((f"local:{tmp_path}/notes", f"C.{box}:/root/copied"), (f"{box}:/root/copied", f"{tmp_path}/back")):
+        said = bob.refused("copy", src, dst)
+        assert said["status_code"] == 501
+        found = re.search(r"Type: scp (.*) \(or", said["msg"])
+        assert found, said["msg"]
+        options = ["-i", str(ssh_key), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+        subprocess.run(["scp", "-q", *options, *shlex.split(found[1])], check=True, timeout=60)
+    assert (tmp_path / "back").read_text() == "from here\n"
+    assert "canceled" in bob.must("cancel copy", str(box))
+
+
 def test_execute(bob: VastTerminal, box: int) -> None:
     """By the SDK: the command of 1.9.1 fails after the command has run, since it takes the text for an object."""
     code = f"from vastai import VastAI\nprint(VastAI().execute(id={box}, command='echo $((6 * 7)); ls /nowhere'), end='')"
@@ -221,6 +241,8 @@ def test_volumes(bob: VastTerminal) -> None:
     assert made["volume_name"] == "work"
     wait_until("the volume", lambda: bob.raw("show volumes")[0]["status"] == "ready", timeout=60)
     assert "work" in bob.must("show volumes")
+    said = bob.refused("clone volume", str(made["new_contract"]), str(place["id"]))
+    assert (said["status_code"], "another one" in said["msg"]) == (400, True)
     bob.must("delete volume", str(made["new_contract"]))
     wait_until("no volume", lambda: bob.raw("show volumes") == [], timeout=60)
 

@@ -1,4 +1,4 @@
-"""Check of the host's ports: it listens at both ends of its range, and the relay connects to it."""
+"""Check of the host's ports, TCP and UDP: it listens at both ends of its range, and the relay connects to it."""
 
 import secrets
 import socket
@@ -12,14 +12,17 @@ from urllib.parse import urlencode
 
 from urllib3.exceptions import HTTPError
 
+from agents.daemon.control_plane.free_ports import first_free
 from agents.daemon.control_plane.http_client import Link, LinkError, check_answer
 from agents.daemon.control_plane.tls import Client
+from agents.daemon.control_plane.udp_answers import answering
 from agents.daemon.lib.config import AgentConfig
 from agents.protocol.codec import parse_json_object
 from agents.protocol.messages import Check
-from agents.protocol.port_check import ASK_PATH, NONCE_BYTES
+from agents.protocol.port_check import ASK_PATH, NONCE_BYTES, UDP
 
 PORTS: Final = "ports"
+UDP_PORTS: Final = "udp_ports"
 SILENCE_S: Final = 10.0
 _TRIED: Final = 20  # ports tried from either end until one is free
 _WHY: Final = {
@@ -40,7 +43,7 @@ class PortCheck:
     link: Link
 
     def checks(self) -> Iterator[Check]:
-        """Yield one finding; none for a market that does not offer the test yet."""
+        """Yield a finding for TCP and one for UDP; none for what the market does not test yet, or no renter can use."""
         with closing(Client(SILENCE_S)) as client:
             try:
                 ticket = _request_ticket(self.link, client)
@@ -49,7 +52,11 @@ class PortCheck:
                     return
                 yield Check(id=PORTS, reason="refused" if error.retry_after_s else "failed", actual=str(error))
                 return
-            yield self._behind_nat(client, ticket) if self.config.behind_nat else self._check_range(client, ticket)
+            if self.config.behind_nat:
+                yield self._behind_nat(client, ticket)
+                return
+            yield self._check_range(client, ticket)
+            yield from self._check_udp(client, ticket)
 
     def _behind_nat(self, client: Client, ticket: dict[str, str]) -> Check:
         answer = _dial(client, ticket, port=0, nonce="")
@@ -74,6 +81,25 @@ class PortCheck:
                 return Check(id=PORTS, passed=False, actual=f"TCP {port} at {config.address}: {why}", required=required)
         return Check(id=PORTS, passed=True, actual=f"reached from outside at {config.address}", required=required)
 
+    def _check_udp(self, client: Client, ticket: dict[str, str]) -> Iterator[Check]:
+        """Yield the finding for UDP; none where the relay is of before, or doesn't answer."""
+        config = self.config
+        required = f"UDP {config.port_first}-{config.port_last} open at {config.address}"
+        for ports in _candidate_ports(config.port_first, config.port_last):
+            try:
+                with answering(config.listen, ports) as (port, nonce):
+                    answer = _dial(client, ticket, port=port, nonce=nonce, protocol=UDP)
+            except OSError as error:
+                yield Check(id=UDP_PORTS, reason="failed", actual=f"no port could be opened: {error}", required=required)
+                return
+            if answer.get("protocol") != UDP:
+                return
+            if not answer.get("reached"):
+                why = _WHY.get(str(answer.get("reason")), "the relay could not tell")
+                yield Check(id=UDP_PORTS, passed=False, actual=f"UDP {port} at {config.address}: {why}", required=required)
+                return
+        yield Check(id=UDP_PORTS, passed=True, actual=f"reached from outside at {config.address}", required=required)
+
 
 @contextmanager
 def listening(listen: str, ports: Iterator[int]) -> Iterator[tuple[int, str]]:
@@ -83,7 +109,7 @@ def listening(listen: str, ports: Iterator[int]) -> Iterator[tuple[int, str]]:
         OSError: None of the ports could be opened.
     """
     nonce = secrets.token_hex(NONCE_BYTES)
-    server = _first_free(listen, ports)
+    server = first_free(lambda port: open_server(listen, port), ports)
     thread = threading.Thread(target=_send_nonce, args=(server, nonce.encode()), name="reach", daemon=True)
     thread.start()
     try:
@@ -103,16 +129,6 @@ def open_server(listen: str, port: int, *, backlog: int = 8) -> socket.socket:
     return socket.create_server((listen, port), family=socket.AF_INET6, backlog=backlog, dualstack_ipv6=both)
 
 
-def _first_free(listen: str, ports: Iterator[int]) -> socket.socket:
-    fault = OSError("the range of ports is empty")
-    for port in ports:
-        try:
-            return open_server(listen, port)
-        except OSError as error:
-            fault = error
-    raise fault
-
-
 def _send_nonce(server: socket.socket, nonce: bytes) -> None:
     with suppress(OSError):
         while True:
@@ -130,8 +146,8 @@ def _request_ticket(link: Link, client: Client) -> dict[str, str]:
     return _answer(client, "POST", link.address(ASK_PATH), ASK_PATH, headers=link.signature("POST", ASK_PATH, b""))
 
 
-def _dial(client: Client, ticket: dict[str, str], *, port: int, nonce: str) -> dict[str, object]:
-    query = urlencode({"ticket": ticket.get("ticket", ""), "port": port, "nonce": nonce})
+def _dial(client: Client, ticket: dict[str, str], *, port: int, nonce: str, protocol: str = "") -> dict[str, object]:
+    query = urlencode({"ticket": ticket.get("ticket", ""), "port": port, "nonce": nonce, "protocol": protocol})
     try:
         return dict(_answer(client, "GET", f"{ticket.get('url', '')}?{query}", "the relay's dial"))
     except LinkError:

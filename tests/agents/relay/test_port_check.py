@@ -11,9 +11,11 @@ import httpx
 import pytest
 
 from agents.daemon.control_plane.port_check import listening
-from agents.protocol.port_check import DIAL_PATH, PortCheckTarget
+from agents.daemon.control_plane.udp_answers import answering
+from agents.protocol.port_check import DIAL_PATH, PortCheckTarget, answer_to
 from agents.protocol.tickets import sign_ticket
 from agents.relay.port_check import DIALS
+from agents.relay.udp_probe import TRIES
 
 from .conftest import SECRET, Relay
 
@@ -21,10 +23,17 @@ HOST = "ab" * 16
 
 
 def dial(
-    relay: Relay, reach: PortCheckTarget, port: int, nonce: str = "", *, topic: str = "", secret: str = SECRET
+    relay: Relay,
+    reach: PortCheckTarget,
+    port: int,
+    nonce: str = "",
+    *,
+    topic: str = "",
+    secret: str = SECRET,
+    protocol: str = "",
 ) -> httpx.Response:
     ticket = sign_ticket(secret, topic=topic or reach.topic, expires_at=int(time.time()) + 60)
-    asked: dict[str, Any] = {"ticket": ticket, "port": port, "nonce": nonce or secrets.token_hex(16)}
+    asked: dict[str, Any] = {"ticket": ticket, "port": port, "nonce": nonce or secrets.token_hex(16), "protocol": protocol}
     return httpx.get(f"{relay.url}{DIAL_PATH}", params=asked, timeout=20)
 
 
@@ -48,6 +57,37 @@ def test_it_hears_the_nonce_of_the_agent_that_listens(open_relay: Relay) -> None
 def test_on_ipv6_too(open_relay: Relay) -> None:
     with listening("::1", itertools.repeat(0, 1)) as (port, nonce):
         assert dial(open_relay, anywhere("::1"), port, nonce).json()["reached"] is True
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_by_udp_too(open_relay: Relay, address: str) -> None:
+    said = {"reached": True, "reason": "", "through": "address", "protocol": "udp"}
+    with answering(address, itertools.repeat(0, 1)) as (port, nonce):
+        assert dial(open_relay, anywhere(address), port, nonce, protocol="udp").json() == said
+        assert dial(open_relay, anywhere(address), port, nonce, protocol="udp").json()["code"] == "nonce_used"
+        assert dial(open_relay, anywhere(address), port, protocol="udp").json()["reason"] == "someone_else"
+
+
+def test_nobody_who_answers_by_udp(open_relay: Relay) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        assert dial(open_relay, anywhere(), port, protocol="udp").json()["reason"] == "timeout"
+        challenges = {held.recv(256) for _ in range(TRIES)}
+    assert (len(challenges), {len(each) for each in challenges}) == (TRIES, {64})
+    assert dial(open_relay, anywhere(), port, protocol="udp").json()["reason"] == "refused"
+
+
+def test_an_agent_answers_nothing_but_challenges_and_no_longer_than_they_are() -> None:
+    with answering("127.0.0.1", itertools.repeat(0, 1)) as (port, nonce), socket.socket(type=socket.SOCK_DGRAM) as guest:
+        guest.settimeout(0.3)
+        guest.connect(("127.0.0.1", port))
+        for text in (b"", b"x" * 64, b"a" * 63, b"a" * 65, b"a" * 2000):
+            guest.send(text)
+        with pytest.raises(TimeoutError):
+            guest.recv(256)
+        guest.send(b"a" * 64)
+        assert guest.recv(256) == answer_to(b"a" * 64, nonce)
 
 
 def test_somebody_else_who_answers_is_not_the_host(open_relay: Relay) -> None:

@@ -220,6 +220,17 @@ def test_udp_ports_are_published_for_both_protocols_at_one_number(api: Client, h
     assert any("51820/udp" in text for text in details)
 
 
+def test_a_host_that_udp_does_not_reach_is_refused(api: Client, host: FakeHost, running: Instance) -> None:
+    Host.objects.update(publishes_udp=True, udp_reached=True)
+    assert udp_of(change(api, running, udp_ports=[51820]).json()) == [51820]
+    Host.objects.update(udp_reached=False)  # as its last self-test found
+    order = {"quote_id": quoted(api, host), "name": "served", "udp_ports": [51820]}
+    for reply in (change(api, running, udp_ports=[51820, 53]), post(api, "/api/v1/instances", order)):
+        assert (reply.status_code, reply.json()["code"]) == (409, "udp_unsupported")
+        assert "self-test" in reply.json()["detail"]
+    assert told(host, running).udp_ports == [51820], "what it has stays open"
+
+
 @pytest.mark.parametrize("changes", [{"publishes_udp": False}, {"publishes_udp": True, "address": ""}])
 def test_a_host_that_would_lose_udp_is_refused(
     api: Client, host: FakeHost, running: Instance, changes: dict[str, Any]

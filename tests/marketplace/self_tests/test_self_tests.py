@@ -100,6 +100,23 @@ def test_ports_that_nobody_reaches_fail_it_and_an_older_agent_need_not_tell(host
     assert put_to_test(host).verdict == Verdict.PASSED
 
 
+def test_whether_udp_arrives_is_noted_and_stays_until_it_is_tested_again(host: Host) -> None:
+    def reached() -> bool | None:
+        host.refresh_from_db()
+        return host.udp_reached
+
+    put_to_test(host)
+    assert reached() is None, "an older agent tests nothing"
+    closed = CheckRow(id="udp_ports", passed=False, actual="UDP 20000 at 203.1.2.3: no answer", required="UDP open")
+    test = put_to_test(host, [*good_rows(host), closed])
+    assert (test.verdict, reached()) == (Verdict.PASSED, False), "it only advises"
+    assert "for UDP as for TCP" in test.checks[-1]["remedy"]
+    put_to_test(host, [*good_rows(host), CheckRow(id="udp_ports", reason="failed")])
+    assert reached() is False
+    put_to_test(host, [*good_rows(host), CheckRow(id="udp_ports", passed=True)])
+    assert reached() is True
+
+
 def test_one_gpu_of_two_is_not_enough(host: Host) -> None:
     uuid = host.gpus.order_by("index")[1].uuid
     rows = [row for row in good_rows(host) if not (row.id == "gpu_compute" and row.gpu == uuid)]

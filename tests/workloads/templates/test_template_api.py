@@ -281,7 +281,9 @@ def test_template_with_a_udp_port_needs_a_host_that_publishes_it(api: Client, ab
     answer = quoted(api, able, launch_template=key)
     assert (answer.status_code, answer.json()["code"]) == (409, "template_unfit")
     assert [each["field"] for each in answer.json()["errors"]] == ["ports"]
-    Host.objects.update(publishes_udp=True)
+    Host.objects.update(publishes_udp=True, udp_reached=False)  # its self-test has found that UDP doesn't arrive
+    assert quoted(api, able, launch_template=key).json()["code"] == "template_unfit"
+    Host.objects.update(udp_reached=None)
     quote = quoted(api, able, launch_template=key).json()
     instance = post(api, "instances", {"quote_id": quote["id"], "launch_template": key}).json()
     ports = api.get(f"/api/v1/instances/{instance['id']}/access").json()["ports"]

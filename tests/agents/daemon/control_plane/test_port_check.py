@@ -22,6 +22,7 @@ class FakeMarket:
     """Gives leave, and says of a dial what the test wants it to say."""
 
     says: dict[str, object] = field(default_factory=lambda: {"reached": True, "reason": ""})
+    says_of_udp: dict[str, object] | None = None  # None: a relay of before, which dials by TCP whatever it is asked
     leave: int = 200
     asked: list[dict[str, list[str]]] = field(default_factory=list)
     url: str = ""
@@ -38,8 +39,9 @@ def market(fake: FakeMarket) -> Iterator[FakeMarket]:
             self._reply(fake.leave, {"url": f"{fake.url}/relay", "ticket": "t", "detail": "Later."})
 
         def do_GET(self) -> None:
-            fake.asked.append(parse_qs(urlsplit(self.path).query))
-            self._reply(200, fake.says)
+            asked = parse_qs(urlsplit(self.path).query)
+            fake.asked.append(asked)
+            self._reply(200, fake.says if asked.get("protocol") != ["udp"] else fake.says_of_udp or fake.says)
 
         def _reply(self, status: int, words: dict[str, object]) -> None:
             body = json.dumps(words).encode()
@@ -76,9 +78,24 @@ def test_both_ends_of_the_range_are_dialled() -> None:
     fake = FakeMarket()
     (check,) = found(fake)
     assert (check.id, check.passed) == ("ports", True)
-    first, last = (int(asked["port"][0]) for asked in fake.asked)
+    dialled = [asked for asked in fake.asked if "protocol" not in asked]
+    first, last = (int(asked["port"][0]) for asked in dialled)
     assert 23_450 <= first < last <= 23_470
-    assert len({asked["nonce"][0] for asked in fake.asked}) == 2
+    assert len({asked["nonce"][0] for asked in dialled}) == 2
+
+
+def test_udp_is_tried_at_both_ends_too() -> None:
+    fake = FakeMarket(says_of_udp={"reached": True, "reason": "", "protocol": "udp"})
+    _, check = found(fake)
+    assert (check.id, check.passed, check.required) == ("udp_ports", True, "UDP 23450-23470 open at 203.1.2.3")
+    first, last = (int(asked["port"][0]) for asked in fake.asked if asked.get("protocol") == ["udp"])
+    assert 23_450 <= first < last <= 23_470
+
+
+def test_udp_that_is_not_reached_is_a_finding_of_its_own() -> None:
+    ports, udp = found(FakeMarket(says_of_udp={"reached": False, "reason": "timeout", "protocol": "udp"}))
+    assert (ports.passed, udp.passed) == (True, False)
+    assert "UDP 23450 at 203.1.2.3" in udp.actual and "firewall" in udp.actual
 
 
 def test_one_that_is_not_reached_is_told_what_to_open() -> None:
