@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
 CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 
-.PHONY: up dev down setup test test-fast test-dstack e2e lint format bench chaos upgrade-drill seeded-faults lock client wheel help
+.PHONY: up dev down setup test test-fast test-dstack test-skypilot e2e lint format bench chaos upgrade-drill seeded-faults lock client wheel help
 
 up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
 	@exec $(PY) -m devserver
@@ -46,6 +46,9 @@ test-fast: setup ## protocol, rules, templates and the style of the code: no Pos
 
 test-dstack: setup .venv-dstack/.packages ## the backend for dstack (clients/dstack), in a dstack of its own
 	$(PY) -m pytest -q -n 0 clients/dstack/tests
+
+test-skypilot: setup .venv-skypilot/.packages ## SkyPilot, as published and patched (clients/skypilot), with real containers; needs root
+	$(PY) -m pytest -q -n 0 clients/skypilot/tests
 
 e2e: setup ## only the tests that drive a browser
 	$(PY) -m pytest -q -n 0 -m browser $(TESTS)
@@ -80,6 +83,7 @@ lock: .venv/.bootstrap ## compile requirements/*.in into hash-locked requirement
 	cd requirements && for name in bootstrap build; do ../$(COMPILE) $$name.in -c dev.txt -o $$name.txt || exit 1; done
 	$(COMPILE) $(if $(UPGRADE),--upgrade) tests/vast/requirements.in -o tests/vast/requirements.txt
 	$(COMPILE) $(if $(UPGRADE),--upgrade) clients/dstack/requirements.in -o clients/dstack/requirements.txt
+	$(COMPILE) $(if $(UPGRADE),--upgrade) clients/skypilot/requirements.in -o clients/skypilot/requirements.txt
 
 client: setup ## the models and resources of the Python client, from the OpenAPI document
 	$(NOWHERE) $(PY) -m scripts.client_code
@@ -111,6 +115,11 @@ help: ## this list
 .venv-dstack/.packages: clients/dstack/requirements.txt $(wildcard clients/dstack/patches/*) | .venv/.packages
 	$(PY) -m venv --clear --without-pip .venv-dstack
 	$(UV) pip install --quiet --python .venv-dstack/bin/python --require-hashes -r clients/dstack/requirements.txt
+	@touch $@
+
+.venv-skypilot/.packages: clients/skypilot/requirements.txt | .venv/.packages
+	$(PY) -m venv --clear --without-pip .venv-skypilot
+	$(UV) pip install --quiet --python .venv-skypilot/bin/python --require-hashes -r clients/skypilot/requirements.txt
 	@touch $@
 
 node_modules/.packages: package.json package-lock.json | .venv/.packages
