@@ -18,6 +18,7 @@ from sky import clouds, exceptions, global_user_state, provision
 from sky.backends import backend_utils
 from sky.backends.cloud_vm_ray_backend import RetryingVmProvisioner
 from sky.optimizer import Optimizer
+from sky.provision import common as provision_common
 from sky.provision import provisioner
 from sky.provision.vast import instance as vast_instance
 from sky.provision.vast import utils as vast_utils
@@ -58,21 +59,53 @@ def launch(name: str, resources: str, *commands: str) -> Any:
     return answer
 
 
-def rent(name: str, kind: str, region: str, spot: str) -> Any:
-    """Return the instance that a launch rents, as the market shows it, and destroy it."""
-    number = vast_utils.launch(
+def rent(name: str, kinds: str, spot: str) -> Any:
+    """Return what a launch of each type and region rents, as the market shows it, and destroy it; None: nothing fits."""
+    return [rented(name, kind, region, preemptible=spot == "spot") for kind, region in json.loads(kinds)]
+
+
+def rented(name: str, kind: str, region: str, *, preemptible: bool) -> dict[str, Any] | None:
+    try:
+        number = str(ordered(name, kind, region, preemptible=preemptible))
+    except RuntimeError as error:
+        assert "could not find an offer" in str(error), error
+        return None
+    found = vast_utils.list_instances()[number]
+    vast_utils.remove(number)
+    return {key: found[key] for key in ("num_gpus", "gpu_name", "is_bid", "dph_base", "cpu_cores", "geolocation")}
+
+
+def ordered(name: str, kind: str, region: str, *, preemptible: bool = False) -> Any:
+    return vast_utils.launch(
         name=name,
         instance_type=kind,
         region=region,
         disk_size=1,
         image_name="berth-test",
         ports=None,
-        preemptible=spot == "spot",
+        preemptible=preemptible,
         secure_only=False,
     )
-    found = vast_utils.list_instances()[str(number)]
-    vast_utils.remove(str(number))
-    return {key: found[key] for key in ("num_gpus", "gpu_name", "is_bid", "dph_base", "cpu_cores", "geolocation")}
+
+
+def repeat(name: str, kind: str, region: str) -> Any:
+    """Return what becomes of a launch that is repeated while the instance of the first one loads."""
+    first = ordered(f"{name}-head", kind, region)
+    node = {"InstanceType": kind, "DiskSize": 1, "ImageId": "berth-test", "Preemptible": False}
+    config = provision_common.ProvisionConfig(
+        provider_config={},
+        authentication_config={},
+        docker_config={},
+        node_config=node,
+        count=1,
+        tags={},
+        resume_stopped_nodes=True,
+        ports_to_open_on_launch=None,
+    )
+    record = vast_instance.run_instances(region, name, name, config)
+    there = list(vast_utils.list_instances())
+    vast_instance.terminate_instances(name)
+    return {"first": first, "head": record.head_instance_id, "created": record.created_instance_ids, "there": there}
 
 
 def fail(name: str, resources: str) -> Any:
@@ -176,6 +209,6 @@ def until(done: Any) -> None:
 
 
 if __name__ == "__main__":
-    program = {"check": check, "launch": launch, "rent": rent, "fail": fail}[sys.argv[1]]
+    program = {"check": check, "launch": launch, "rent": rent, "repeat": repeat, "fail": fail}[sys.argv[1]]
     answer = json.dumps(program(*sys.argv[2:]), default=str)
     Path(os.environ["ANSWER"]).write_text(answer, encoding="utf-8")

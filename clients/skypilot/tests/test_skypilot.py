@@ -11,7 +11,7 @@ from clients.skypilot.tests.server import INSTALL, Server, SkyPilot
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
 CATALOGUE = INSTALL.parent / "catalog.py"
 WEB = "echo hello > /root/kept; cd /root; (setsid python3 -m http.server 8080 >/dev/null 2>&1 &)"
@@ -64,7 +64,7 @@ def test_the_published_one_launches_and_runs_a_command(plain: Server) -> None:
 
 def test_the_published_one_sends_no_conditions(plain: Server) -> None:
     """Its fault, not the market's: the best offer of any kind is rented (skypilot#9733)."""
-    found = plain.program("rent", "any-head", "8x-H200-32-65536", "Seoul, KR, AS", "")
+    (found,) = plain.program("rent", "any-head", json.dumps([["8x-H200-32-65536", "Seoul, KR, AS"]]), "")
     assert (found["num_gpus"], found["gpu_name"], found["geolocation"]) == (1, "RTX 4090", "Hangzhou, CN")
     gone(plain.market)
 
@@ -92,14 +92,28 @@ def test_the_patched_one_launches_and_opens_a_port(changed: Server) -> None:
 
 
 def test_the_patched_one_rents_what_was_asked_for(changed: Server) -> None:
-    found = changed.program("rent", "two-head", "2x-RTX_4090-30-100000", "CN", "")
-    assert (found["num_gpus"], found["cpu_cores"], found["is_bid"], found["dph_base"]) == (2, 32, False, 7.2)
+    kinds = [
+        ("2x-RTX_4090-4-100000", "CN"),  # the large host has less memory
+        ("1x-RTX_4090-10-1000", "CN"),  # and fewer cores
+        ("1x-RTX_4090-1-1000", "KR"),
+        ("1x-H200-1-1000", "CN"),
+    ]
+    two, cores, elsewhere, other = changed.program("rent", "two-head", json.dumps(kinds), "")
+    assert (two["num_gpus"], two["cpu_cores"], two["is_bid"], two["dph_base"]) == (2, 32, False, 7.2)
+    assert (cores["num_gpus"], cores["dph_base"], elsewhere, other) == (1, 3.6, None, None)
     gone(changed.market)
 
 
 def test_the_patched_one_bids(changed: Server) -> None:
-    found = changed.program("rent", "spot-head", "1x-RTX_4090-2-5760", "CN", "spot")
-    assert (found["num_gpus"], found["is_bid"], found["dph_base"]) == (1, True, 0.5)
+    kinds = [("1x-RTX_4090-1-1000", "CN"), ("1x-RTX_4090-10-1000", "CN")]
+    found, unsold = changed.program("rent", "spot-head", json.dumps(kinds), "spot")
+    assert (found["num_gpus"], found["is_bid"], found["dph_base"], unsold) == (1, True, 0.5, None)
+    gone(changed.market)
+
+
+def test_the_patched_one_rents_once_when_a_launch_is_repeated(changed: Server) -> None:
+    done = changed.program("repeat", "fourth", "1x-RTX_4090-2-5760", "CN")
+    assert (done["head"], done["created"], done["there"]) == (done["first"], [], [done["first"]])
     gone(changed.market)
 
 
