@@ -19,7 +19,7 @@ from sky.backends import backend_utils
 from sky.backends.cloud_vm_ray_backend import RetryingVmProvisioner
 from sky.optimizer import Optimizer
 from sky.provision import common as provision_common
-from sky.provision import provisioner
+from sky.provision import instance_setup, provisioner
 from sky.provision.vast import instance as vast_instance
 from sky.provision.vast import utils as vast_utils
 from sky.utils import common, resources_utils, status_lib
@@ -46,6 +46,7 @@ def launch(name: str, resources: str, *commands: str) -> Any:
         "created": record.created_instance_ids,
         "head": record.head_instance_id,
         "said": ran(handle, record.region, commands),
+        "files": copied(handle, record.region),
     }
     assert status(handle) == [UP]
     if best.ports:
@@ -164,19 +165,33 @@ def started(handle: Any, best: Any) -> Any:
     )
 
 
-def ran(handle: Any, region: str, commands: Any) -> list[list[Any]]:
-    """Return exit status and output of each command."""
+def reached(handle: Any, region: str) -> tuple[Any, dict[str, Any]]:
+    """Return the cluster and the way into it, once it answers by SSH."""
     config = global_user_state.get_cluster_yaml_dict(handle.cluster_yaml)
     info = provision.get_cluster_info("vast", region, handle.cluster_name_on_cloud, config["provider"])
     credentials = backend_utils.ssh_credential_from_yaml(handle.cluster_yaml, ssh_user=info.ssh_user)
-    provisioner.wait_for_ssh(info, credentials)
     credentials["disable_control_master"] = True  # a connection that is kept would outlive the test
+    provisioner.wait_for_ssh(info, {name: value for name, value in credentials.items() if "master" not in name})
+    return info, credentials
+
+
+def ran(handle: Any, region: str, commands: Any) -> list[list[Any]]:
+    """Return exit status and output of each command."""
+    info, credentials = reached(handle, region)
     (runner,) = provision.get_command_runners("vast", info, **credentials)
     found = []
     for command in commands:
         code, out, err = runner.run(command, require_outputs=True, stream_logs=False, separate_stderr=True)
         found.append([code, out if code == 0 else out + err])
     return found
+
+
+def copied(handle: Any, region: str) -> list[str]:
+    """Copy the files that each instance gets, the key among them, and return their names there."""
+    mounts = global_user_state.get_cluster_yaml_dict(handle.cluster_yaml)["file_mounts"]
+    instance_setup.internal_file_mounts(handle.cluster_name_on_cloud, mounts, *reached(handle, region))
+    ((_code, names),) = ran(handle, region, [f"ls {' '.join(mounts)}"])
+    return str(names).split()
 
 
 def served(handle: Any, ports: list[str]) -> dict[str, str]:

@@ -58,6 +58,7 @@ def test_the_published_one_launches_and_runs_a_command(plain: Server) -> None:
     done = plain.program("launch", "first", json.dumps(wanted), "echo hello > /root/kept; hostname; echo $__SOURCE")
     ((code, said),) = done["said"]
     assert (code, said.splitlines()[-1]) == (0, "skypilot")
+    assert len(done["files"]) == 3  # configuration, key, the folder for a wheel
     assert done["again"] == [done["head"], [[0, "hello\n"]]]
     gone(plain.market)
 
