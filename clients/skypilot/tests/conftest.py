@@ -60,6 +60,9 @@ def market(services: None, engine: Any, image: str) -> Iterator[Stack]:
                 assert test["verdict"] == "passed", test["checks"]
             _take_bids(hana, "large", "0.50")
         yield stack
+        with stack.client("bob") as bob:  # what a test that failed has left
+            for instance in bob.get("/api/v1/instances").json()["results"]:
+                renting.release(bob, instance)
     finally:
         stack.stop()
 
