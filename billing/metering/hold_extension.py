@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import connection
 
 from billing.budgets.selectors import STOPPED_KINDS, BudgetHeadrooms, budget_headrooms_of
-from billing.constants import HOLD_RENEWAL_LEAD, RENEW_BATCH
+from billing.constants import HOLD_RENEWAL_LEAD, PROOF_BRIDGE, RENEW_BATCH
 from billing.coupons import redemption
 from billing.coupons.selectors import coupon_micros
 from billing.ledger.postings import lock_wallets
@@ -19,18 +19,24 @@ from common.db.transactions import use_case
 
 _HOUR = timedelta(hours=1)
 _WORTH_WRITING = timedelta(seconds=1)
+# After its last proof a meter can be charged for at most the bridge: a later proof begins another one. So nothing more is
+# held for what is silent, and what comes within the bridge finds its money there, as long ahead as any other.
+_PROVABLE_S = (PROOF_BRIDGE + HOLD_RENEWAL_LEAD).total_seconds()
 
-_PAYERS_TO_RENEW = """
+_NEEDED_UNTIL = (
+    "CASE WHEN calendar THEN %(soon)s ELSE LEAST(%(soon)s, proven_until + %(provable_s)s * interval '1 second') END"
+)
+_PAYERS_TO_RENEW = f"""
 SELECT DISTINCT payer_id FROM billing_meter meter JOIN billing_wallet payer ON payer.id = payer_id
-WHERE closed_at IS NULL AND funded_until <= %(soon)s AND payer.owner_id IS NOT NULL
+WHERE closed_at IS NULL AND funded_until <= %(soon)s AND funded_until <= {_NEEDED_UNTIL} AND payer.owner_id IS NOT NULL
   AND (capped_at IS NULL OR calendar AND capped_at > funded_until)
-"""
+"""  # noqa: S608  (its parts are constants of this module)
 
 # Includes what the source's other meters have proven and not charged yet: the hold pays that first.
-_RENEWABLE = """
+_RENEWABLE = f"""
 SELECT meter.id, hold.id, hold.wallet_id, meter.source_kind, meter.source_id, meter.mode, meter.gpu_model,
        meter.rate_micros, meter.rate_hours, meter.steps_us, meter.steps_micros, meter.most_micros, meter.base_us,
-       meter.opened_at, meter.settled_until, meter.funded_until,
+       meter.opened_at, meter.settled_until, meter.funded_until, {_NEEDED_UNTIL},
        hold.amount_micros - (
            SELECT COALESCE(sum(billing_meter_cost(other, billing_meter_end(other, %(soon)s))
                                - billing_meter_cost(other, other.settled_until)), 0)
@@ -39,12 +45,13 @@ SELECT meter.id, hold.id, hold.wallet_id, meter.source_kind, meter.source_id, me
              AND NOT other.is_finished AND other.id <> meter.id)::bigint
 FROM billing_meter meter
 JOIN billing_hold hold USING (source_kind, source_id)
-WHERE meter.closed_at IS NULL AND meter.funded_until <= %(soon)s AND hold.released_at IS NULL
+WHERE meter.closed_at IS NULL AND meter.funded_until <= %(soon)s AND meter.funded_until <= {_NEEDED_UNTIL}
+  AND hold.released_at IS NULL
   AND (meter.capped_at IS NULL OR meter.calendar AND meter.capped_at > meter.funded_until)
   AND hold.wallet_id = ANY(%(wallets)s::uuid[])
 ORDER BY meter.funded_until, meter.id
 FOR NO KEY UPDATE OF meter SKIP LOCKED
-"""
+"""  # noqa: S608  (its parts are constants of this module)
 
 _WITH_COUPONS = """
 SELECT wallet.id, wallet.owner_id FROM billing_wallet wallet
@@ -84,6 +91,7 @@ class _Renewable:
     opened_at: datetime
     settled_until: datetime
     funded_until: datetime
+    needed_until: datetime  # the end of what may be charged before the next passes
     held_micros: int  # for this meter, without what the source's other meters owe
 
     def missing_micros(self, until: datetime, now: datetime) -> int:
@@ -130,12 +138,13 @@ def extend_holds(*, now: datetime) -> int:
     """Hold one more hour for each open meter about to run out whose wallet can pay; return how many.
 
     The rest of a hold whose use cost less than the most is counted first, and coupons are drawn before cash.
-    After an outage of this sweep, a meter gets at once as many hours as it needs to be ahead of `now` again.
+    After an outage of this sweep, a meter gets at once as many hours as it needs to be ahead of `now` again. One that
+    is not proven any more, since its host is silent, gets none: its hold stays as it is until it is proven again.
     Where the wallet cannot pay an hour, the meter runs on for as long as its hold really lasts.
     """
     soon = now + HOLD_RENEWAL_LEAD
     with connection.cursor() as cursor:
-        cursor.execute(_PAYERS_TO_RENEW, {"soon": soon})
+        cursor.execute(_PAYERS_TO_RENEW, {"soon": soon, "provable_s": _PROVABLE_S})
         payers = [row[0] for row in cursor.fetchall()]
     batches = [payers[start : start + RENEW_BATCH] for start in range(0, len(payers), RENEW_BATCH)]
     return sum(_extend_batch(batch, soon, now) for batch in batches)
@@ -146,12 +155,12 @@ def _extend_batch(wallet_ids: Sequence[UUID], soon: datetime, now: datetime) -> 
         wallets = lock_wallets(wallet_ids)
         spendable = {wallet.pk: wallet.spendable_micros for wallet in wallets.values()}
         with connection.cursor() as cursor:
-            cursor.execute(_RENEWABLE, {"soon": soon, "wallets": list(wallet_ids)})
+            cursor.execute(_RENEWABLE, {"soon": soon, "provable_s": _PROVABLE_S, "wallets": list(wallet_ids)})
             meters = [_renewable(row) for row in cursor.fetchall()]
             cursor.execute(_WITH_COUPONS, {"wallets": list(wallet_ids)})
             owners = dict(cursor.fetchall())
             headrooms = budget_headrooms_of(wallet_ids, now=now, lock=True)
-            renewals = list(_renewals(meters, spendable, owners, headrooms, soon=soon, now=now))
+            renewals = list(_renewals(meters, spendable, owners, headrooms, now=now))
             if renewals:
                 cursor.execute(_RENEW, _columns(renewals))
     return len(renewals)
@@ -169,7 +178,6 @@ def _renewals(
     owners: dict[UUID, UUID],
     headrooms: BudgetHeadrooms,
     *,
-    soon: datetime,
     now: datetime,
 ) -> Iterator[_Renewal]:
     """Yield renewals in the order in which meters run out.
@@ -177,7 +185,7 @@ def _renewals(
     A meter that is too expensive, or that a hard budget refuses, does not block those after it.
     """
     for meter in meters:
-        wanted = _within_budgets(meter, headrooms, (soon - meter.funded_until) // _HOUR + 1, now)
+        wanted = _within_budgets(meter, headrooms, (meter.needed_until - meter.funded_until) // _HOUR + 1, now)
         owner_id = owners.get(meter.wallet_id)
         coupons = coupon_micros(owner_id, meter.scope) if owner_id else 0
         hours = _affordable(meter, wanted, spendable[meter.wallet_id] + coupons, now)

@@ -118,13 +118,14 @@ class Source:
         with use_case():
             prove_meters(source_kind=INSTANCE_SOURCE, source_ids=[self.key], at=moment)
 
-    def run(self, begin: datetime, end: datetime, step: timedelta = timedelta(seconds=100)) -> None:
+    def run(self, begin: datetime, end: datetime, step: timedelta = timedelta(seconds=100), *, renewed: bool = True) -> None:
         """Proofs without a gap, and renewals of the hold on the way."""
         moment = begin
         while moment < end:
             moment = min(end, moment + step)
             self.prove(moment)
-            extend_holds(now=moment)
+            if renewed:
+                extend_holds(now=moment)
 
     def cap(self, moment: datetime) -> None:
         with use_case():

@@ -200,12 +200,14 @@ class Purse:
         return self.money - self.gone - sum(leg.paid_in for leg in self.legs if not leg.released and not leg.from_escrow)
 
     def renew(self, now: int) -> None:
-        """A minute before an hour's money is used up another hour's is set aside: who runs out first is served first."""
-        soon = now + LEAD
-        ending = [leg for leg in self.legs if self._runs_out(leg, soon)]
+        """A minute before an hour's money is used up another hour's is set aside: who runs out first is served first.
+
+        Nothing is set aside for what is silent: beyond the bridge after its last proof it can cost nothing.
+        """
+        ending = [leg for leg in self.legs if self._runs_out(leg, now)]
         for leg in sorted(ending, key=lambda leg: leg.last.funded):
             last = leg.last
-            wanted = (soon - last.funded) // HOUR + 1
+            wanted = (self._needed(last, now) - last.funded) // HOUR + 1
             hours = next((h for h in range(wanted, 0, -1) if leg.missing(last.funded + h * HOUR, now) <= self.spendable), 0)
             if hours:
                 until = last.funded + hours * HOUR
@@ -217,9 +219,12 @@ class Purse:
                     last.funded += last.price.lasts(left, last.used(last.funded))
 
     @staticmethod
-    def _runs_out(leg: Leg, soon: int) -> bool:
+    def _needed(last: Stretch, now: int) -> int:
+        return now + LEAD if last.calendar else min(now, last.proven + BRIDGE) + LEAD
+
+    def _runs_out(self, leg: Leg, now: int) -> bool:
         last = leg.last
-        if leg.released or leg.from_escrow or last.closed or last.funded > soon:
+        if leg.released or leg.from_escrow or last.closed or last.funded > self._needed(last, now):
             return False
         return last.cap is None or (last.calendar and last.cap > last.funded)
 

@@ -31,20 +31,24 @@ NOW = at(hours=HOURS, seconds=100)
 
 @pytest.fixture
 def sources() -> list[Source]:
-    """Six meters of three renters at two hosts, three hours and a bit unsettled; every third is closed by a gap."""
+    """Six meters of three renters at two hosts, three hours and a bit unsettled; every third is closed by a gap.
+
+    The others are proven an hour longer, so that their holds are due.
+    """
     renters, hosts = [make_user(f"renter{n}") for n in range(3)], [make_user(f"host{n}") for n in range(2)]
     for renter in renters:
         grant(renter, 1000 * UNIT)
     sources = [Source(renters[n % 3], hosts[n % 2], rate=RATE + n).start() for n in range(6)]
-    extend_holds(now=NOW)
     execute("UPDATE billing_meter SET proven_until = %s", NOW)
+    extend_holds(now=NOW)
     for source in sources[::3]:
         source.prove(NOW + timedelta(hours=1))
+    execute("UPDATE billing_meter SET proven_until = %s WHERE closed_at IS NULL", NOW + timedelta(hours=1))
     return sources
 
 
 def expected(sources: list[Source]) -> list[int]:
-    rest = (100 if n % 3 == 0 else 0 for n in range(len(sources)))
+    rest = (100 if n % 3 == 0 else 3600 for n in range(len(sources)))
     return [source.rate * HOURS + round(source.rate * seconds / 3600) for source, seconds in zip(sources, rest, strict=True)]
 
 

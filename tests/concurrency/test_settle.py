@@ -53,8 +53,8 @@ def sources() -> list[Source]:
     for renter in renters:
         grant(renter, 1000 * UNIT)
     sources = [Source(renters[n % 10], hosts[n % 6], rate=RATE + n).start() for n in range(40)]
-    extend_holds(now=NOW)
     execute("UPDATE billing_meter SET proven_until = %s", NOW)
+    extend_holds(now=NOW)
     for source in sources[::4]:
         source.prove(NOW + timedelta(hours=1))
     return sources

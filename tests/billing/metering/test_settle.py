@@ -81,6 +81,7 @@ def test_settling_late_costs_the_same_as_settling_on_time(alice: User, hana: Use
 
 def test_a_hold_is_renewed_a_minute_before_it_ends_and_only_then(source: Source) -> None:
     source.start()
+    source.run(START, at(minutes=58, seconds=59), renewed=False)
     assert extend_holds(now=at(minutes=58, seconds=59)) == 0
     assert extend_holds(now=at(minutes=59)) == 1
     assert source.meter.funded_until == at(hours=2)
@@ -91,6 +92,7 @@ def test_a_hold_is_renewed_a_minute_before_it_ends_and_only_then(source: Source)
 
 def test_after_an_outage_the_renewal_catches_up_at_once(source: Source) -> None:
     source.start()
+    source.run(START, at(hours=5), renewed=False)
     assert extend_holds(now=at(hours=5)) == 1
     assert source.meter.funded_until == at(hours=6)
     assert_sound()
@@ -131,6 +133,8 @@ def test_one_too_dear_does_not_stand_in_the_way_of_another(alice: User, hana: Us
     dear, cheap = Source(alice, hana, rate=10 * UNIT), Source(alice, hana, rate=UNIT)
     dear.start()
     cheap.start(at(seconds=1))
+    for each in (dear, cheap):
+        each.run(at(seconds=1), at(minutes=59), renewed=False)
     assert extend_holds(now=at(minutes=59, seconds=30)) == 1
     assert (dear.meter.funded_until, cheap.meter.funded_until) == (at(hours=1), at(hours=2, seconds=1))
     assert_sound()
@@ -139,6 +143,7 @@ def test_one_too_dear_does_not_stand_in_the_way_of_another(alice: User, hana: Us
 def test_a_stopping_source_holds_no_further_hour(source: Source) -> None:
     source.start()
     running = Source(source.payer, source.payee).start()
+    running.run(START, at(minutes=59), renewed=False)
     source.cap(at(minutes=59, seconds=30))
     assert extend_holds(now=at(minutes=59, seconds=30)) == 1
     assert (source.meter.funded_until, running.meter.funded_until) == (at(hours=1), at(hours=2))

@@ -70,7 +70,8 @@ class Oracle:
 
     def renew(self, now: Fraction) -> None:
         last = self.stretches[-1]
-        while self.cap is None and last.funded <= now + LEAD_S and self.prepaid + self.rate <= self.money:
+        needed = min(now, last.proven + BRIDGE_S) + LEAD_S  # what is silent can cost nothing beyond the bridge
+        while self.cap is None and last.funded <= needed and self.prepaid + self.rate <= self.money:
             self.prepaid += self.rate
             last.funded += HOUR_S
 

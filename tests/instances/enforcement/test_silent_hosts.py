@@ -11,7 +11,15 @@ from uuid import UUID
 import pytest
 
 from accounts.models import User
-from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.constants import (
+    DISK_SOURCE,
+    HOLD_SOURCE,
+    INSTANCE_SOURCE,
+    RETENTION_SOURCE,
+    SNAPSHOT_SOURCE,
+    TERM_SOURCE,
+    VOLUME_SOURCE,
+)
 from billing.metering.settle import settle_meters
 from billing.models import Entry, Hold, Meter, Posting, Wallet
 from billing.statements.selectors import statement_lines
@@ -315,6 +323,35 @@ def test_what_runs_on_a_silent_host_is_not_stopped_for_want_of_money(
     assert again(instance).state == "stopping"
     host.settle()
     assert 3_500_000 < net(instance.pk, INSTANCE_SOURCE) <= 3_600_000
+
+
+def held_for(renter: User) -> int:
+    return Wallet.objects.get(owner=renter, kind=Wallet.Kind.RENTER).held_micros
+
+
+@pytest.mark.parametrize("mode", ["hourly", "reserved"])
+def test_nothing_more_is_held_for_what_runs_on_a_silent_host(
+    rin: User, host: FakeHost, another: FakeHost, hours: Clock, mode: str
+) -> None:
+    """Its renter can spend the money elsewhere meanwhile; the next hour is held once the host reports again."""
+    sell(host)
+    terms = {"term": "month", "payment": "none"} if mode == "reserved" else {}
+    instance = running(rin, host, mode, **terms)
+    held = held_for(rin)
+    stay(host, hours, 300)
+    seen = clock.now()
+    one_falls_silent(another, hours, 6 * 3600)
+    assert held_for(rin) == held > 0
+    host.sync()
+    stay(host, hours, 3600)
+    assert again(instance).state == "running"
+    assert Meter.objects.get(source_kind__in=(INSTANCE_SOURCE, TERM_SOURCE), closed_at=None).funded_until > clock.now()
+    settle_meters(now=clock.now())
+    first, second = Meter.objects.filter(source_kind__in=(INSTANCE_SOURCE, TERM_SOURCE)).order_by("opened_at")
+    assert (first.proven_until, first.settled_until) == (seen, seen), "what was proven before is paid"
+    assert second.settled_until == second.opened_at + timedelta(hours=1)
+    assert metering_findings() == []
+    assert_sound()
 
 
 def test_a_term_on_a_silent_host_is_not_ended_for_want_of_money(
