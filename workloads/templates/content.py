@@ -15,7 +15,8 @@ from instances.constants import EXTRA_PORTS_AT_MOST
 from instances.launch.settings import SETTING_NAMES, refusal
 from instances.launch.settings import validate as validate_launch
 from marketplace.constants import DATA_DISK_GB_MAX
-from marketplace.search.language.parser import parse_line, write_line
+from marketplace.search.language.options import to_query
+from marketplace.search.language.parser import find_in_line, write_line
 from storage.images.selectors import find_image
 from workloads.constants import FILTER_CHARS, README_BYTES
 from workloads.templates.inputs import Wrong, read_inputs, read_ports, with_secret_names
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 CONTENT_NAMES: Final = (
     *("image", "launch", "inputs", "ports", "filter", "min_vram_gb", "min_cuda", "min_driver", "data_disk_gb", "readme"),
 )
+# Terms and options of a search that no template may set, as a search line writes them.
+_RENTERS_CHOICE: Final = {"host": "host", "count": "count", "gpu_count": "count"}
 _VRAM_MOST: Final = 1024
 _CUDA: Final = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 _DRIVER: Final = re.compile(r"[0-9]{1,5}(\.[0-9]{1,5}){0,2}")
@@ -118,11 +121,18 @@ def _filter(text: object, wrong: Wrong) -> str:
         wrong.append(FieldError("filter", "max_length", detail))
         return ""
     try:
-        written = write_line(parse_line(text))
+        found = find_in_line(text)
     except DomainError as error:
         hint = getattr(error, "hint", "")
         wrong.append(FieldError("filter", error.code, f"{error.detail} {hint}".strip()))
         return ""
+    stated = {*(each.term for each in found.conditions), *found.options}
+    chosen = sorted({_RENTERS_CHOICE[name] for name in stated & _RENTERS_CHOICE.keys()})
+    if chosen:
+        detail = _("Leave out %(names)s: the renter chooses the host and the number of GPUs.") % {"names": ", ".join(chosen)}
+        wrong.append(FieldError("filter", "renters_choice", detail))
+        return ""
+    written = write_line(to_query(found))
     return written if len(written) <= FILTER_CHARS else text
 
 

@@ -109,6 +109,30 @@ def test_wrong_field_is_named(api: Client, able: FakeHost, changes: dict[str, An
     assert field in refused(api, **changes)
 
 
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        (f"host=host_{'0' * 32}", "host"),
+        (f"verified host in [host_{'0' * 32}]", "host"),
+        ("vram>=8 count>=2", "count"),
+        ("count=1", "count"),
+        ("count in [1, 2]", "count"),
+        ("GPU_COUNT = 2", "count"),
+        (f"count<4 HOST != host_{'0' * 32}", "count, host"),
+    ],
+)
+def test_filter_chooses_neither_host_nor_number_of_gpus(api: Client, able: FakeHost, line: str, names: str) -> None:
+    """Whoever writes a template would choose where others rent, or how much."""
+    body = {"title": "My server", **CONTENT, "filter": line}
+    answer = post(api, "launch-templates", body)
+    (wrong,) = answer.json()["errors"]
+    assert (answer.status_code, wrong["field"], wrong["code"]) == (400, "filter", "renters_choice")
+    assert f"Leave out {names}:" in wrong["detail"]
+    template = made(api, filter='vram>=8 gpu_total>=4 region="host=1 count=2"')
+    answer = post(api, f"launch-templates/{template['id']}/versions", {**CONTENT, "filter": line})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "renters_choice")
+
+
 def test_owner_has_a_limited_number(api: Client, able: FakeHost, rin: User, hana: User) -> None:
     LaunchTemplate.objects.bulk_create(LaunchTemplate(owner=rin, slug=f"t{n}", title="t") for n in range(TEMPLATES_AT_MOST))
     first = create_template(owner=hana, title="x", content=CONTENT).newest

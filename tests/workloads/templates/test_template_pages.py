@@ -122,6 +122,7 @@ def test_form_makes_and_changes_a_template(page: Client) -> None:
         ({"ports": "web"}, "ports"),
         ({"inputs": "A 'x"}, "inputs"),
         ({"image": "x"}, "image"),
+        ({"filter": "vram>=8 count>=2"}, "filter"),
     ],
 )
 def test_form_says_what_is_wrong(page: Client, changes: dict[str, str], said: str) -> None:
