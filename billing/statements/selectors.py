@@ -1,12 +1,14 @@
 """Reads of a wallet's statement: a line per entry or charged period, each with the balance after it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from billing.ledger.raw_rows import METER_OF_CREDIT, rows
+from billing.models import Entry
 from common.errors import InvalidInput
 
 # The balance after an entry is the wallet's balance less all entries after it, in one snapshot. An entry for usage
@@ -51,7 +53,7 @@ WHERE (%(entry)s::bigint IS NULL OR ledger.id < %(entry)s
            SELECT period_to, id FROM billing_usage WHERE id = %(usage)s))
   AND (%(since)s::timestamptz IS NULL OR posting.created_at >= %(since)s)
   AND (%(until)s::timestamptz IS NULL OR posting.created_at < %(until)s)
-  AND (%(kind)s::text IS NULL OR ledger.kind = %(kind)s)
+  AND (%(kinds)s::text[] IS NULL OR ledger.kind = ANY(%(kinds)s::text[]))
   AND (%(source_ids)s::uuid[] IS NULL OR ledger.id IN (SELECT id FROM of_source) AND EXISTS (
        SELECT FROM asked WHERE asked.id = COALESCE(meter.source_id, posting.source_id)
        AND (asked.kind IS NULL OR asked.kind = COALESCE(meter.source_kind, posting.source_kind))))
@@ -69,6 +71,7 @@ FROM billing_entry WHERE posting_id = ANY(%(postings)s) GROUP BY posting_id
 """
 
 Source = UUID | tuple[str, UUID] | list[tuple[str, UUID]]
+ENTRY_KINDS: Final = tuple(Entry.Kind.values)
 UNITS: Final = {1: "hour", 24: "day"}
 
 
@@ -129,14 +132,14 @@ def statement_lines(
     since: datetime | None = None,
     until: datetime | None = None,
     source: Source | None = None,
-    entry_kind: str | None = None,
+    entry_kind: str | Sequence[str] | None = None,
     limit: int | None = None,
     cursor: str = "",
 ) -> list[StatementLine]:
     """Return the statement of the owner's wallet, newest first, posted within [since, until).
 
-    `source` is a source or several, or an id for all that is metered under it. `cursor` is the id of the last
-    line seen: what follows it does not move, whatever is posted meanwhile.
+    `source` is a source or several, or an id for all that is metered under it; `entry_kind` is a kind of entry or
+    several. `cursor` is the id of the last line seen: what follows it does not move, whatever is posted meanwhile.
 
     Raises:
         InvalidInput: `cursor` is not valid.
@@ -149,7 +152,7 @@ def statement_lines(
         wallet=kind,
         since=since,
         until=until,
-        kind=entry_kind,
+        kinds=[entry_kind] if isinstance(entry_kind, str) else entry_kind and list(entry_kind),
         source_kinds=source_ids and [kind for kind, _ in source_ids],
         source_ids=source_ids and [source_id for _, source_id in source_ids],
         entry=entry,

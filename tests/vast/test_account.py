@@ -7,11 +7,13 @@ import pytest
 from django.test import Client
 
 from accounts.models import SshKey, User
+from billing.metering.settle import settle_meters
 from common import clock
 from instances.models import Instance, LogRead
 from marketplace.models import Host
+from tests.billing.money import UNIT, Source, grant
 from tests.instances.fake_host import FakeHost, again, order_running, refused
-from tests.instances.fixtures import Sign
+from tests.instances.fixtures import Clock, Sign
 from tests.instances.volume_world import carry_out
 from tests.vast.conftest import BODY, Vast
 from vast.models import Kind, Variable
@@ -145,6 +147,35 @@ def test_the_statement(vast: Vast) -> None:
     page = vast.must("GET", "/api/v1/invoices/", select_filters=filters, limit="20", latest_first="true")
     assert (page["count"], page["next_token"], page["results"][0]["items"]) == (1, None, [])
     assert vast.must("GET", "/charges/", select_filters=json.dumps({"day": {"gte": 0}}))["results"] == []
+
+
+def test_old_payments_are_found_behind_many_charges(
+    vast: Vast, rin: User, hana: User, hours: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked for is chosen in the query: more charges than are ever read at once hide no payment, on any page."""
+    monkeypatch.setattr("vast.account.statement.STATEMENT_AT_MOST", 3)
+    grant(rin, UNIT)
+    source = Source(rin, hana).start(clock.now())
+    begun = clock.now()
+    hours.advance(hours=5)
+    source.run(begun, clock.now())
+    settle_meters(now=clock.now())
+    grant(rin, 2 * UNIT)
+    paid = [row["amount"] for row in vast.must("GET", "/users/me/invoices", inc_charges="false")["invoices"]]
+    assert paid == [2.0, 1.0, 1000.0]
+    assert [row["type"] for row in vast.must("GET", "/users/me/invoices")["invoices"]] == ["payment", "charge", "charge"]
+
+    def pages(path: str) -> list[list[float]]:
+        found: list[list[float]] = []
+        after: str | None = "null"
+        while after:
+            page = vast.must("GET", path, limit="2", after_token=after)
+            found.append([row["amount"] for row in page["results"]])
+            after = page["next_token"]
+        return found
+
+    assert pages("/api/v1/invoices/") == [[2.0, 1.0], [1000.0]]
+    assert [len(page) for page in pages("/charges/")] == [2, 2, 1]
 
 
 @pytest.mark.parametrize("query", [{"sdate": "x"}, {"sdate": "-1"}, {"edate": "1e300"}])

@@ -7,7 +7,7 @@ from typing import Any, Final
 from accounts.models import User
 from billing.constants import INSTANCE_SOURCE
 from billing.standing.selectors import wallet_now
-from billing.statements.selectors import StatementLine, statement_lines
+from billing.statements.selectors import ENTRY_KINDS, StatementLine, statement_lines
 from common import clock
 from vast.constants import STATEMENT_AT_MOST
 from vast.errors import InvalidArgs
@@ -17,15 +17,15 @@ from vast.search.rows import dollars
 from vast.values import read_json, read_moment, read_number
 
 _CHARGES: Final = ("charge", "prepaid", "exit_fee")
+_PAYMENTS: Final = tuple(kind for kind in ENTRY_KINDS if kind not in _CHARGES)
 _PAGE: Final = 100
 
 
 def invoices(user: User, params: Mapping[str, str]) -> dict[str, Any]:
     """Return charges and payments within `sdate` and `edate` (seconds since 1970), newest first."""
     since, until = _moment(params, "sdate"), _moment(params, "edate")
-    lines = statement_lines(owner_id=user.pk, since=since, until=until, limit=STATEMENT_AT_MOST)
-    if params.get("inc_charges") == "false":
-        lines = [line for line in lines if line.kind not in _CHARGES]
+    kinds = _PAYMENTS if params.get("inc_charges") == "false" else None
+    lines = statement_lines(owner_id=user.pk, since=since, until=until, entry_kind=kinds, limit=STATEMENT_AT_MOST)
     wallet = wallet_now(owner_id=user.pk, now=clock.now())
     current = {"charges": dollars(wallet.accrued_micros), "credit": dollars(wallet.live_micros), "total": 0.0}
     return {"invoices": _rows(lines), "current": current}
@@ -33,21 +33,23 @@ def invoices(user: User, params: Mapping[str, str]) -> dict[str, Any]:
 
 def charge_page(user: User, params: Mapping[str, str]) -> dict[str, Any]:
     """Return a page of charges by day, newest first."""
-    return _page(user, params, "day", charges=True)
+    return _page(user, params, "day", kinds=_CHARGES)
 
 
 def invoice_page(user: User, params: Mapping[str, str]) -> dict[str, Any]:
     """Return a page of payments and credits, newest first."""
-    return _page(user, params, "when", charges=False)
+    return _page(user, params, "when", kinds=_PAYMENTS)
 
 
-def _page(user: User, params: Mapping[str, str], column: str, *, charges: bool) -> dict[str, Any]:
+def _page(user: User, params: Mapping[str, str], column: str, *, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return a page of entries of these kinds; `total` is how many there are from it on, up to STATEMENT_AT_MOST."""
     since, until = _range(params.get("select_filters"), column)
     limit = max(1, min(int(read_number("limit", params.get("limit") or _PAGE)), _PAGE))
     after = params.get("after_token") or ""
     cursor = "" if after == "null" else after.strip('"')
-    found = statement_lines(owner_id=user.pk, since=since, until=until, limit=STATEMENT_AT_MOST, cursor=cursor)
-    lines = [line for line in found if (line.kind in _CHARGES) is charges]
+    lines = statement_lines(
+        owner_id=user.pk, since=since, until=until, entry_kind=kinds, limit=STATEMENT_AT_MOST, cursor=cursor
+    )
     page = lines[:limit]
     return {
         "results": [_result(line, row) for line, row in zip(page, _rows(page), strict=True)],
