@@ -17,7 +17,7 @@ from common import clock
 from common.db.transactions import use_case
 from common.encryption import CannotDecrypt, decrypt, encrypt
 from common.errors import InvalidInput, TooOften
-from common.messages.message import Name
+from common.messages.message import Message, Name
 from common.messages.rendering import english
 from common.printable import cut_printable
 from instances.constants import (
@@ -52,7 +52,7 @@ from instances.launch.fields import (
 )
 from instances.models import CommandRun, Instance
 from instances.states import InstanceState
-from storage.operations.messages import NoAnswer
+from storage.operations.messages import NoAnswer, OutputUnreadable
 from storage.operations.outcomes import outcome_of
 from storage.operations.services import cancel_operation, delete_operation, fail_operation, request_operation
 from storage.states import OperationState
@@ -192,17 +192,27 @@ def store_result(operation: Any) -> None:
     row = CommandRun.objects.select_for_update(no_key=True).filter(operation=operation.pk).first()
     if row is not None:
         row.operation, row.ended_at = None, clock.now()
-        outcome = outcome_of(operation)
-        if operation.state == OperationState.DONE and _tells_end(outcome):
-            _store_outcome(row, outcome)
-        else:
-            row.failure_code = _CODES.get(operation.failure_code, operation.failure_code) or "command_lost"
-            row.failure_message = operation.last_message or NoAnswer()
-            row.failure = english(row.failure_message)
+        try:
+            _store_end(row, operation)
+        except CannotDecrypt:
+            _store_failure(row, OutputUnreadable.code, OutputUnreadable())
         row.save()
         command_outputs_beyond(row.instance_id, COMMAND_OUTPUTS_KEPT).update(sealed_output="")
         touch_renter(row.instance)  # whoever was woken by the operation's end came too early
     delete_operation(operation_id=operation.pk)
+
+
+def _store_end(row: CommandRun, operation: Any) -> None:
+    outcome = outcome_of(operation) if operation.state == OperationState.DONE else {}
+    if _tells_end(outcome):
+        _store_outcome(row, outcome)
+    else:
+        code = _CODES.get(operation.failure_code, operation.failure_code) or "command_lost"
+        _store_failure(row, code, operation.last_message or NoAnswer())
+
+
+def _store_failure(row: CommandRun, code: str, message: Message) -> None:
+    row.failure_code, row.failure_message, row.failure = code, message, english(message)
 
 
 def _tells_end(outcome: Mapping[str, str]) -> bool:
@@ -219,13 +229,14 @@ def _store_outcome(row: CommandRun, outcome: Mapping[str, str]) -> None:
 
 
 def output_of(row: CommandRun) -> CommandOutput | None:
-    """Return what the command wrote; None before its end, without an end that is known, and once it was erased."""
+    """Return what the command wrote; None before its end, without an end that is known, and once it was erased.
+
+    Raises:
+        CannotDecrypt: it was encrypted under another key.
+    """
     if not row.sealed_output:
         return None
-    try:
-        stdout, stderr = (_bytes(text) for text in json.loads(decrypt(row.sealed_output)))
-    except CannotDecrypt:
-        return None
+    stdout, stderr = (_bytes(text) for text in json.loads(decrypt(row.sealed_output)))
     return CommandOutput(stdout, stderr)
 
 

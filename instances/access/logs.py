@@ -12,6 +12,7 @@ from uuid import UUID
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
+from common.encryption import CannotDecrypt
 from common.errors import UnlawfulMove
 from common.messages.rendering import english
 from common.printable import printable_log_line
@@ -23,7 +24,7 @@ from instances.errors import LogUnavailable
 from instances.launch.store import secrets_of
 from instances.models import Instance, LogRead
 from instances.states import InstanceState
-from storage.operations.messages import NoAnswer
+from storage.operations.messages import NoAnswer, OutputUnreadable
 from storage.operations.outcomes import outcome_of
 from storage.operations.services import delete_operation, request_operation
 from storage.states import OperationState
@@ -112,14 +113,21 @@ def store_log_result(operation: Any) -> None:
     if row is not None:
         row.operation, row.read_at = None, clock.now()
         row.failure_message = None if operation.state == OperationState.DONE else operation.last_message or NoAnswer()
+        if row.failure_message is None:
+            try:
+                _store_lines(row, operation)
+            except CannotDecrypt:  # the log, or the secrets that it must not show
+                row.failure_message = OutputUnreadable()
         row.failure = english(row.failure_message)
-        if not row.failure:
-            outcome = outcome_of(operation)
-            found = _lines(outcome.get("lines", ""), _hidden(row.instance), operation.args.get("q", ""))
-            row.lines = found[-int(operation.args.get("show", LOG_TAIL_MOST)) :]
-            row.cut = len(row.lines) < len(found) or bool(row.lines and outcome.get("cut"))
         row.save()
     delete_operation(operation_id=operation.pk)
+
+
+def _store_lines(row: LogRead, operation: Any) -> None:
+    outcome = outcome_of(operation)
+    found = _lines(outcome.get("lines", ""), _hidden(row.instance), operation.args.get("q", ""))
+    row.lines = found[-int(operation.args.get("show", LOG_TAIL_MOST)) :]
+    row.cut = len(row.lines) < len(found) or bool(row.lines and outcome.get("cut"))
 
 
 def _hidden(instance: Instance) -> list[str]:

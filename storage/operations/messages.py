@@ -19,3 +19,9 @@ class NotSaved(Message, code="not_saved", text=_("The image was not saved.")):
 
 class NoAnswer(Message, code="no_answer", text=_("The host did not answer.")):
     pass
+
+
+class OutputUnreadable(
+    Message, code="output_unreadable", text=_("The output can't be decrypted: it was stored under another secret key.")
+):
+    pass

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from common.encryption import CannotDecrypt, decrypt, encrypt
+from common.encryption import decrypt, encrypt
 from storage.models import Operation
 
 _PRIVATE_KINDS: Final = frozenset({"run_command", "read_log"})
@@ -17,11 +17,12 @@ def stored_outcome(kind: str, outcome: Mapping[str, str]) -> dict[str, str]:
 
 
 def outcome_of(operation: Operation) -> dict[str, str]:
-    """Return what the agent reported at the operation's end; empty if it was encrypted under another key."""
+    """Return what the agent reported at the operation's end.
+
+    Raises:
+        CannotDecrypt: it was encrypted under another key.
+    """
     stored = dict(operation.outcome)
     if operation.kind not in _PRIVATE_KINDS or _SEALED not in stored:
         return stored  # in the clear too where an earlier version recorded it
-    try:
-        return dict(json.loads(decrypt(stored[_SEALED])))
-    except CannotDecrypt:
-        return {}
+    return dict(json.loads(decrypt(stored[_SEALED])))

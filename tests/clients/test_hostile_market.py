@@ -196,6 +196,30 @@ def test_drives_of_windows_are_local(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (copying._local("C:\\x"), copying._local("x")) == ("C:\\x", "./x")
 
 
+# -- what a market can no longer decrypt
+
+
+UNREADABLE = {"failure": "It can't be decrypted.", "failure_code": "output_unreadable"}
+
+
+def test_a_log_that_the_market_cannot_read_is_not_an_empty_one(market: Market, victim: Terminal) -> None:
+    answers(market, instance(), {**sample(models.LogsOut), **UNREADABLE})
+    done = victim.run("logs", OWN)
+    assert (done.returncode, done.stdout, UNREADABLE["failure"] in done.stderr) == (5, "", True), done.stderr
+    older = [{"at": "2026-11-26T00:00:00Z", "text": "epoch 1"}]
+    answers(market, instance(), {**sample(models.LogsOut), **UNREADABLE, "lines": older})
+    done = victim.run("logs", OWN)
+    assert (done.returncode, done.stdout, UNREADABLE["failure"] in done.stderr) == (0, "epoch 1\n", True), done.stderr
+
+
+def test_an_output_that_the_market_cannot_read_is_said_beside_the_exit_code(market: Market, victim: Terminal) -> None:
+    pending = {**sample(models.CommandOut), "state": "pending", "timeout_seconds": 5}
+    failure = {"code": "output_unreadable", "detail": "It can't be decrypted."}
+    answers(market, instance(), pending, {**pending, "state": "exited", "exit_code": 3, "failure": failure})
+    done = victim.run("exec", "--api", OWN, "--", "true")
+    assert (done.returncode, done.stdout, failure["detail"] in done.stderr) == (3, "", True), done.stderr
+
+
 # -- a market that is away for a while
 
 

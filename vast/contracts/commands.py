@@ -5,7 +5,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from accounts.models import User
+from common.encryption import CannotDecrypt
+from common.messages.rendering import english
 from instances.access.commands import command_run, output_of, read_command, start_command
+from storage.operations.messages import OutputUnreadable
 from vast.contracts import signed
 from vast.contracts.changes import own_instance
 from vast.errors import InvalidArgs
@@ -38,7 +41,10 @@ def read_signed_result(text: str) -> str | None:
     run = command_run(renter=renter, instance_id=instance, command_id=command)
     if run.ended_at is None:
         return None
-    found = output_of(run)
+    try:
+        found = output_of(run)
+    except CannotDecrypt:
+        return f"{english(OutputUnreadable())}\n"
     output = "" if found is None else (found.stdout + found.stderr).decode(errors="replace")
     if run.timed_out:
         return f"{output}The command was ended after {_TIMEOUT_S} s. Use `berth exec` for what takes longer.\n"

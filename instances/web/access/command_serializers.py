@@ -6,13 +6,16 @@ from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
+from common.encryption import CannotDecrypt
 from common.ids import public_id
+from common.messages.rendering import english
 from common.resources import OneOf, resource
-from instances.access.commands import CANCELLED, NOT_RUN, output_of
+from instances.access.commands import CANCELLED, NOT_RUN, CommandOutput, output_of
 from instances.constants import COMMAND_TIMEOUT_S, COMMAND_TIMEOUT_S_MAX, COMMANDS_KEPT
 from instances.models import CommandRun
 from instances.web.launch.serializers import TextSetting, UserSetting, VariablesSetting, WordsSetting
 from instances.web.resources import INSTANCE_PREFIX
+from storage.operations.messages import OutputUnreadable
 
 COMMAND_PREFIX: Final = "exec"
 COMMAND_STATES: Final = ("pending", "exited", "timed_out", "failed", "unknown", "cancelled")
@@ -49,7 +52,7 @@ class CommandIn(serializers.Serializer[Any]):
 
 @resource
 class CommandFailure:
-    """Why there is no exit code."""
+    """Why there is no exit code or no output."""
 
     code: str
     detail: str
@@ -83,7 +86,7 @@ class CommandOut:
 
 
 def command_resource(row: CommandRun) -> CommandOut:
-    output = output_of(row)
+    output, failure = _output_or_failure(row)
     stdout, stdout_encoding = _as_text(output.stdout if output else None, is_cut=row.stdout_cut)
     stderr, stderr_encoding = _as_text(output.stderr if output else None, is_cut=row.stderr_cut)
     return CommandOut(
@@ -99,7 +102,7 @@ def command_resource(row: CommandRun) -> CommandOut:
         stderr_encoding=stderr_encoding,
         stderr_truncated=row.stderr_cut,
         duration_seconds=None if row.duration_ms is None else row.duration_ms / 1000,
-        failure=_failure(row),
+        failure=failure,
         timeout_seconds=row.timeout_s,
         created_at=row.asked_at,
         ended_at=row.ended_at,
@@ -115,6 +118,13 @@ def _state(row: CommandRun) -> str:
     if row.failure_code:
         return "failed" if row.failure_code in NOT_RUN else "unknown"
     return "timed_out" if row.timed_out else "exited"
+
+
+def _output_or_failure(row: CommandRun) -> tuple[CommandOutput | None, CommandFailure | None]:
+    try:
+        return output_of(row), _failure(row)
+    except CannotDecrypt:
+        return None, CommandFailure(code=OutputUnreadable.code, detail=english(OutputUnreadable()))
 
 
 def _failure(row: CommandRun) -> CommandFailure | None:

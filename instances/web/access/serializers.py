@@ -99,6 +99,7 @@ class LogsOut:
     reading: Annotated[bool, "The host is being asked: look again in a second"]
     read_at: datetime | None
     failure: Annotated[str | None, "Why the last reading brought nothing"]
+    failure_code: Annotated[str | None, "`output_unreadable`, `no_answer` or another code of the same reason"]
 
 
 class WebLinkIn(serializers.Serializer[Any]):
@@ -135,6 +136,7 @@ def log_resource(row: LogRead) -> LogsOut:
         reading=row.operation is not None,
         read_at=row.read_at,
         failure=row.failure or None,
+        failure_code=row.failure_message.code if row.failure_message else None,
     )
 
 

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from django.test import Client
+from django.test import Client, override_settings
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from accounts.models import SshKey, User
@@ -281,7 +281,7 @@ def test_a_log_is_asked_of_the_host_and_told_when_it_has_come(
 ) -> None:
     address = path(running, "/logs?tail=50&q=Epoch")
     first = api.get(address).json()
-    assert first == {"lines": [], "cut": False, "reading": True, "read_at": None, "failure": None}
+    assert first == {"lines": [], "cut": False, "reading": True, "read_at": None, "failure": None, "failure_code": None}
     assert api.get(address).json() == first  # one question is asked once
     operation = answer(host, [["2026-11-21T10:00:00Z", "epoch 1\0"], ["2026-11-21T10:00:01Z", "epoch 2"], "nonsense", [1]])
     assert operation.args == {"instance": running.pk.hex, "tail": "2000", "show": "50", "q": "Epoch", "since": ""}
@@ -312,6 +312,37 @@ def test_a_log_is_never_stored_with_a_secret_in_it(api: Client, rin: User, host:
     apply_results()
     assert stored_text("instances_logread", "hunter22") == []
     assert [line["text"] for line in api.get(address).json()["lines"]] == ["KEY=…"]
+
+
+def test_a_log_that_cannot_be_decrypted_is_not_an_empty_one(
+    api: Client, rin: User, host: FakeHost, running: Instance
+) -> None:
+    address = path(running, "/logs")
+    api.get(address)
+    record(host, [["2026-11-21T10:00:00Z", "epoch 1"]])
+    with override_settings(SECRET_KEY="another"):
+        assert apply_results() == 1
+    known = api.get(address).json()
+    assert (known["lines"], known["reading"], known["failure_code"]) == ([], False, "output_unreadable")
+    assert "can't be decrypted" in known["failure"]
+    browser = Client()
+    browser.force_login(rin)
+    page = browser.get(f"/instances/{public_id('inst', running.pk)}/logs").content.decode()
+    assert "be read" in page and "be decrypted" in page and "No output yet." not in page
+
+
+def test_a_log_whose_secrets_cannot_be_hidden_is_not_shown(
+    api: Client, rin: User, host: FakeHost, running: Instance
+) -> None:
+    with override_settings(SECRET_KEY="another"):
+        launch = save_launch(rin, validate({"secrets": {"KEY": "hunter22"}}))
+    Instance.objects.filter(pk=running.pk).update(launch=launch)
+    address = path(running, "/logs")
+    api.get(address)
+    answer(host, [["2026-11-21T10:00:00Z", "KEY=hunter22"]])
+    known = api.get(address).json()
+    assert (known["lines"], known["reading"], known["failure_code"]) == ([], False, "output_unreadable")
+    assert stored_text("instances_logread", "hunter22") == []
 
 
 def test_a_search_does_not_find_out_a_secret(api: Client, rin: User, host: FakeHost, running: Instance) -> None:

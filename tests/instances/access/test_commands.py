@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.db import IntegrityError, transaction
-from django.test import Client
-from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
+from django.test import Client, override_settings
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from accounts.models import RememberedReply, User
 from common import change_counters, clock
@@ -135,12 +136,32 @@ def test_an_output_is_encrypted_before_it_is_stored(api: Client, host: FakeHost,
     assert (found["stdout"], found["stderr"], found["exit_code"]) == (SECRET, SECRET, 0)
 
 
-def test_an_output_under_another_key_is_lost(api: Client, host: FakeHost, running: Instance, settings: Settings) -> None:
-    run(api, running)
+def test_an_end_under_another_key_is_said_to_be_unreadable(api: Client, host: FakeHost, running: Instance) -> None:
+    made = run(api, running).json()
     record(host, b"out")
-    settings.SECRET_KEY = "another"
-    assert apply_results() == 1
-    assert CommandRun.objects.get().failure_code == "command_lost"
+    with override_settings(SECRET_KEY="another"):
+        assert apply_results() == 1
+    found = result(api, running, made)
+    assert (found["state"], found["exit_code"], found["stdout"]) == ("unknown", None, None)
+    assert found["failure"]["code"] == "output_unreadable" and "can't be decrypted" in found["failure"]["detail"]
+
+
+def test_an_output_under_another_key_is_said_to_be_unreadable(api: Client, host: FakeHost, running: Instance) -> None:
+    """Its end is known, and stays so; only what it wrote is lost, which is not the same as nothing."""
+    made = run(api, running).json()
+    answer(host, b"out", outcome={"exit_code": "3"})
+    CommandRun.objects.update(sealed_output=Fernet(Fernet.generate_key()).encrypt(b"[]").decode())
+    found = result(api, running, made)
+    assert (found["state"], found["exit_code"], found["stdout"], found["stderr"]) == ("exited", 3, None, None)
+    assert found["failure"]["code"] == "output_unreadable" and "can't be decrypted" in found["failure"]["detail"]
+
+
+def test_a_failure_is_told_under_any_key(api: Client, host: FakeHost, running: Instance) -> None:
+    made = run(api, running).json()
+    record(host, phase="failed", failure_code="agent_restarted", detail="The agent restarted.")
+    with override_settings(SECRET_KEY="another"):
+        assert apply_results() == 1
+    assert result(api, running, made)["failure"]["code"] == "agent_restarted"
 
 
 def test_a_key_runs_it_once(api: Client, running: Instance) -> None:

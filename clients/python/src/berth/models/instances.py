@@ -91,7 +91,7 @@ class ChargeOut(Struct, frozen=True, kw_only=True):
 
 
 class CommandFailure(Struct, frozen=True, kw_only=True):
-    """Why there is no exit code."""
+    """Why there is no exit code or no output."""
 
     code: str
     detail: str
@@ -411,6 +411,7 @@ class LogsOut(Struct, frozen=True, kw_only=True):
         cut: There are more lines that match
         reading: The host is being asked: look again in a second
         failure: Why the last reading brought nothing
+        failure_code: `output_unreadable`, `no_answer` or another code of the same reason
     """
 
     lines: list[LogLine]
@@ -418,6 +419,7 @@ class LogsOut(Struct, frozen=True, kw_only=True):
     reading: bool
     read_at: datetime | None
     failure: str | None
+    failure_code: str | None
 
 
 class MetricsOut(Struct, frozen=True, kw_only=True):

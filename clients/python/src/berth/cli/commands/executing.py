@@ -92,6 +92,8 @@ def _show(row: "models.CommandOut") -> int:
         cut = [name for name, is_cut in (("output", row.stdout_truncated), ("errors", row.stderr_truncated)) if is_cut]
         if cut:
             out.note(f"Only the first 256 KiB of its {' and '.join(cut)} came back; write more into a file.")
+    if row.failure and row.state in ("exited", "timed_out"):
+        out.note(row.failure.detail)
     if row.state == "timed_out":
         out.note(f"Ended after {row.timeout_seconds} s, with everything that it had started.")
         return _TIMED_OUT

@@ -45,6 +45,8 @@ def logs(*, instance: str, follow: bool, timestamps: bool, since: datetime | Non
     log = read_log(found.id, wanted)
     if log.failure and not log.lines:
         raise Refused(f"The log can't be read: {log.failure}")
+    if log.failure:
+        session().out.note(f"These are older lines. The log can't be read: {log.failure}")
     if session().out.is_json and not follow:
         session().out.json(log)
         return
