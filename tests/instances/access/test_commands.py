@@ -136,6 +136,17 @@ def test_an_output_is_encrypted_before_it_is_stored(api: Client, host: FakeHost,
     assert (found["stdout"], found["stderr"], found["exit_code"]) == (SECRET, SECRET, 0)
 
 
+def test_an_output_that_the_previous_version_recorded_is_read(api: Client, host: FakeHost, running: Instance) -> None:
+    """During an upgrade the jobs are the first to have this version (docs/operations.md, Migrations without downtime)."""
+    made = run(api, running).json()
+    record(host)
+    in_the_clear = {"exit_code": "0", "stdout": b64(b"out"), "stderr": "", "duration_ms": "1500"}
+    Operation.objects.filter(kind="run_command").update(outcome=in_the_clear)
+    assert apply_results() == 1
+    found = result(api, running, made)
+    assert (found["state"], found["exit_code"], found["stdout"]) == ("exited", 0, "out")
+
+
 def test_an_end_under_another_key_is_said_to_be_unreadable(api: Client, host: FakeHost, running: Instance) -> None:
     made = run(api, running).json()
     record(host, b"out")
