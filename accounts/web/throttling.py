@@ -5,13 +5,15 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.http import HttpRequest
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from accounts.models import ApiToken
 from common import clock
-from common.http.origin import network_of, origin
+from common.errors import TooOften
+from common.http.origin import address_of, network_of, origin
 from common.rate_counters import WINDOW_S, RequestCounter
 from common.redis_client import connect
 
@@ -44,7 +46,8 @@ class Rate:
 class RequestRate(BaseThrottle):
     """Quota of requests from the settings; the counted Rate stays on the request for the response headers.
 
-    The quota protects capacity, not secrets: log-in has limits of its own.
+    The quota protects capacity, not secrets: log-in has limits of its own. Public views, such as searches, read no
+    token and count every request by its network.
     """
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
@@ -64,7 +67,21 @@ class RequestRate(BaseThrottle):
             return "account", f"token:{request.auth.pk.hex}"
         if request.user and request.user.is_authenticated:
             return "account", f"user:{request.user.pk.hex}"
-        return "address", f"address:{self.get_ident(request)}"
+        return "address", f"address:{network_of(address_of(request._request))}"
+
+
+def check_page_search(request: HttpRequest) -> None:
+    """Count a search on a page, which is not counted with the API's requests, by the same quotas.
+
+    Raises:
+        TooOften: the user, or the network of a visitor without an account, has reached the quota.
+    """
+    user = request.user.pk if request.user.is_authenticated else None
+    asker = f"address:{network_of(address_of(request))}" if user is None else f"user:{user.hex}"
+    quota = settings.API_RATE_ANONYMOUS if user is None else settings.API_RATE_USER
+    at, counter = clock.now().timestamp(), request_counter()
+    if counter.count(f"page:{asker}", quota=quota, at=at) > quota:
+        raise TooOften(f"At most {quota} searches a minute.", wait=counter.left_s(at=at))
 
 
 @cache

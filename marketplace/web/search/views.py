@@ -6,6 +6,7 @@ from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, login_required_page
+from accounts.web.throttling import check_page_search
 from common.errors import DomainError
 from common.http.htmx import render
 from common.ids import parse_public_id
@@ -33,6 +34,7 @@ def market(request: HttpRequest, images: Images) -> HttpResponse:
 
     A search that cannot be parsed leaves the rows as they are: htmx shows only the error below the line.
     """
+    check_page_search(request)
     picks = picks_of(request.session)
     context = market_context(request.GET, images, picks)
     refused, is_part = "refused" in context, bool(request.htmx)  # type: ignore[attr-defined]  # set by HtmxMiddleware

@@ -57,6 +57,15 @@ def test_strangers_are_counted_by_address(db: None, settings: Settings) -> None:
         assert spoofed.get("/api/v1/images").status_code == 429  # no proxy of ours said so
 
 
+def test_a_network_of_ipv6_is_one_stranger(db: None, settings: Settings) -> None:
+    """Who has a /64 has as many addresses as they want."""
+    settings.API_RATE_ANONYMOUS = 2
+    with time_machine.travel(NOON, tick=False):
+        replies = [Client(REMOTE_ADDR=f"2001:db8::{n:x}").get("/api/v1/offers").status_code for n in range(1, 4)]
+        assert replies == [200, 200, 429]
+        assert Client(REMOTE_ADDR="2001:db8:0:1::1").get("/api/v1/offers").status_code == 200
+
+
 def test_the_contract_is_not_counted(db: None, settings: Settings) -> None:
     settings.API_RATE_ANONYMOUS = 1
     assert [Client().get("/api/v1/openapi.json").status_code for _ in range(3)] == [200] * 3

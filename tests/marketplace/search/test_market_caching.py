@@ -9,10 +9,13 @@ import time_machine
 from django.core.cache import cache
 from django.test import Client
 
+from accounts.models import User
 from accounts.web.throttling import request_counter
 from common import clock
 from marketplace.models import Offer
 from marketplace.search.index.snapshot import reset_snapshot
+
+MINUTE = 1_800_000_000 - 1_800_000_000 % 60
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +54,38 @@ def test_the_tag_follows_the_clock_where_the_answer_does(client: Client, offer: 
     assert (later.status_code, later.json()["results"][0]["max_lease_hours"]) == (200, 3)
 
 
-def test_requests_without_a_token_are_counted(client: Client, offer: Offer, settings: Any) -> None:
+@pytest.mark.parametrize("path", ["offers", "offers/facets"])
+@pytest.mark.parametrize("token", ["", "Bearer anything"])
+def test_each_search_is_counted_with_a_token_and_without(
+    client: Client, offer: Offer, settings: Any, path: str, token: str
+) -> None:
     settings.API_RATE_ANONYMOUS = 2
-    assert [_ask(client, "offers").status_code for _ in range(3)] == [200, 200, 429]
+    headers = {"Authorization": token} if token else {}
+    with time_machine.travel(MINUTE + 10, tick=False):
+        replies = [_ask(client, path, **headers) for _ in range(3)]
+    assert [reply.status_code for reply in replies] == [200, 200, 429]
+    assert (replies[-1]["Retry-After"], replies[-1].json()["code"]) == ("50", "throttled")
+
+
+def test_searches_of_clients_of_vast_are_counted(client: Client, offer: Offer, settings: Any) -> None:
+    settings.API_RATE_ANONYMOUS = 2
+    with time_machine.travel(MINUTE + 10, tick=False):
+        replies = [client.post("/api/v0/bundles/", {}, content_type="application/json") for _ in range(3)]
+    assert [reply.status_code for reply in replies] == [200, 200, 429]
+    assert (replies[-1]["Retry-After"], replies[-1].json()["error"]) == ("50", "throttled")
+
+
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_searches_on_the_page_are_counted(
+    client: Client, alice: User, offer: Offer, settings: Any, headers: dict[str, str]
+) -> None:
+    settings.API_RATE_ANONYMOUS, settings.API_RATE_USER = 2, 3
+    with time_machine.travel(MINUTE + 10, tick=False):
+        replies = [client.get("/market", headers=headers) for _ in range(3)]
+        assert [reply.status_code for reply in replies] == [200, 200, 429]
+        assert replies[-1]["Retry-After"] == "50" and "Try again in a few minutes" in replies[-1].content.decode()
+        assert _ask(client, "offers").status_code == 200, "the API counts for itself"
+        client.force_login(alice)
+        assert [client.get("/market", headers=headers).status_code for _ in range(4)] == [200, 200, 200, 429]
+    with time_machine.travel(MINUTE + 60, tick=False):
+        assert client.get("/market", headers=headers).status_code == 200
