@@ -4,7 +4,7 @@ from typing import Final
 
 from django.utils.translation import gettext_noop as _
 
-PANEL_WORDS: Final = (
+PANEL_TEXTS: Final = (
     _("Add row"),
     _("All applications"),
     _("Apply Filters"),

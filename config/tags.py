@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from accounts.device_names import device_name
 from accounts.event_log.messages import title_of
 from billing.invoices.lines import number_of_seconds
-from billing.invoices.messages import MODE_WORDS, line_text, period_text
+from billing.invoices.messages import MODE_LABELS, line_text, period_text
 from common.core_counts import core_count, core_words
 from common.http.secret_paths import return_address
 from common.ids import public_id
@@ -26,7 +26,7 @@ from common.json import to_json
 from common.money import currency_sign
 from marketplace.advisor.formatting import format_hours
 from marketplace.gpu_catalogue.catalogue import by_slug
-from marketplace.search.messages import LENGTH_WORDS
+from marketplace.search.messages import LENGTH_LABELS
 from marketplace.self_tests.report import report_of
 from marketplace.states import HostState
 
@@ -98,7 +98,7 @@ _DOING: dict[str, str | Promise] = {
     "stopping": _("Stopping"),
     "releasing": _("Deleting everything from the host"),
 }
-_QUOTE_WORDS: dict[str, str | Promise] = {
+_QUOTE_LABELS: dict[str, str | Promise] = {
     "Data disk": _("Data disk"),
     "System disk": _("System disk"),
     "Data disk above the free quota": _("Data disk above the free allowance"),
@@ -177,7 +177,7 @@ def kind_words(kind: str) -> str | Promise:
 @register.filter
 def mode_words(mode: str) -> str | Promise:
     """Return the name of a billing mode for the middle of a sentence."""
-    return MODE_WORDS.get(mode, mode)
+    return MODE_LABELS.get(mode, mode)
 
 
 @register.filter
@@ -194,7 +194,7 @@ def state_words(state: str) -> str | Promise:
 @register.filter
 def quote_item(text: str) -> str | Promise:
     """Translate an item of a quote's line; GPU names are the same in all languages."""
-    return _QUOTE_WORDS.get(text, text)
+    return _QUOTE_LABELS.get(text, text)
 
 
 @register.filter
@@ -207,7 +207,7 @@ def quote_unit(unit: str, quantity: str) -> str:
 @register.filter
 def term_words(term: str) -> str | Promise:
     """Return the length of a reserved term in words."""
-    return LENGTH_WORDS.get(term, term)
+    return LENGTH_LABELS.get(term, term)
 
 
 @register.filter

@@ -5,7 +5,7 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-FAULT_WORDS: Final[dict[str, str | Promise]] = {
+FAULT_LABELS: Final[dict[str, str | Promise]] = {
     "status": _("The service returned an error"),
     "redirect": _("The service redirected the request; redirects aren't followed"),
     "rate_limited": _("The service asked us to slow down"),

@@ -10,7 +10,7 @@ from django.utils.translation import override
 from accounts.event_log.services import record_event
 from accounts.mail.outbox import queue_mail
 from accounts.models import NotificationChannel
-from accounts.notification_channels.faults import FAULT_WORDS
+from accounts.notification_channels.faults import FAULT_LABELS
 from common.ids import public_id
 from common.mail import name_in_mail
 
@@ -24,7 +24,7 @@ def stop_channel(channel_id: UUID, fault: str) -> None:
         params = {
             "name": name_in_mail(channel.name),
             "service": channel.get_service_display(),
-            "why": str(FAULT_WORDS.get(fault, fault)).rstrip(".。"),
+            "why": str(FAULT_LABELS.get(fault, fault)).rstrip(".。"),
         }
         sentences = [
             _("Berth no longer sends notifications to %(name)s (%(service)s): every attempt failed.") % params,

@@ -21,20 +21,20 @@ from billing.models import Invoice
 
 Words = str | Promise
 
-LINE_WORDS: Final[Mapping[str, Words]] = {
+LINE_LABELS: Final[Mapping[str, Words]] = {
     "charge": gettext_lazy("usage"),
     "prepaid": gettext_lazy("reserved term, paid upfront"),
     "exit_fee": gettext_lazy("early termination"),
     "refund": gettext_lazy("refund"),
 }
-MODE_WORDS: Final[Mapping[str, Words]] = {
+MODE_LABELS: Final[Mapping[str, Words]] = {
     "hourly": gettext_lazy("on-demand"),
     "reserved": gettext_lazy("reserved"),
     "tiered": gettext_lazy("tiered"),
     "spot": gettext_lazy("spot"),
     CPU: gettext_lazy("without a GPU"),
 }
-SOURCE_WORDS: Final[Mapping[str, Words]] = {
+SOURCE_LABELS: Final[Mapping[str, Words]] = {
     DISK_SOURCE: gettext_lazy("data disk"),
     HOLD_SOURCE: gettext_lazy("GPUs kept while stopped"),
     RETENTION_SOURCE: gettext_lazy("data kept longer"),
@@ -67,9 +67,9 @@ def line_text(line: InvoiceLine) -> str:
 def kind_text(line: InvoiceLine) -> str:
     """Return the text of a line's kind and billing mode."""
     words = [
-        LINE_WORDS.get(line.kind, line.kind),
-        SOURCE_WORDS.get(line.source_kind, ""),
-        MODE_WORDS.get(line.mode, line.mode),
+        LINE_LABELS.get(line.kind, line.kind),
+        SOURCE_LABELS.get(line.source_kind, ""),
+        MODE_LABELS.get(line.mode, line.mode),
     ]
     return " · ".join(str(word) for word in words if word)
 

@@ -12,7 +12,7 @@ from common.errors import DomainError, InvalidInput
 from common.messages.message import Message, Micros, Second, Words
 from common.money import parse_money
 from common.refusals import refused
-from marketplace.search.messages import MODE_WORDS
+from marketplace.search.messages import MODE_LABELS
 
 # -- money
 
@@ -81,8 +81,8 @@ class ModeChanged(Message, code="mode_changed", text="%(before_words)s → %(aft
 
     def named(self) -> Mapping[str, Words]:
         return {
-            "before_words": MODE_WORDS.get(self.before, self.before),
-            "after_words": MODE_WORDS.get(self.after, self.after),
+            "before_words": MODE_LABELS.get(self.before, self.before),
+            "after_words": MODE_LABELS.get(self.after, self.after),
         }
 
 

@@ -16,7 +16,7 @@ from instances.models import Instance
 from marketplace.constants import FREE_DATA_DISK_GB
 from storage.operations.host_presence import paid_until
 
-GPU_WORDS: Final = "{name}: {count} × {model}"
+GPU_TEXT: Final = "{name}: {count} × {model}"
 
 
 def use_tariff(instance: Instance) -> Tariff:
@@ -39,7 +39,7 @@ def scope_of(instance: Instance) -> Scope:
 def label_of(instance: Instance, what: str = "") -> str:
     if instance.runs_without_gpus:
         return f"{instance.name}: without a GPU"[:200]
-    words = GPU_WORDS.format(name=instance.name, count=instance.gpu_count, model=scope_of(instance).gpu_model)
+    words = GPU_TEXT.format(name=instance.name, count=instance.gpu_count, model=scope_of(instance).gpu_model)
     return f"{words}, {what}"[:200] if what else words[:200]
 
 

@@ -13,7 +13,7 @@ from common.money import format_money, parse_money
 from instances.constants import NO_UPFRONT_HOURS_MIN
 from instances.pricing.price_plans import offer_plans, terms_of
 from marketplace.pricing.prices import TERM_HOURS
-from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
+from marketplace.search.messages import LENGTH_LABELS, MODE_LABELS
 
 if TYPE_CHECKING:
     from marketplace.leasing.offer_selectors import OfferView
@@ -44,8 +44,8 @@ class ModeFields(forms.Form):
         """
         terms = terms_of(offer)
         sold = [mode for mode in offer_plans(offer, term=terms[0] if terms else "") if mode in set(modes)]
-        self._choose("billing_mode", [(mode, MODE_WORDS[mode]) for mode in sold], sold[0] if sold else HOURLY)
-        self._choose("term", [(term, LENGTH_WORDS[term]) for term in terms], terms[-1] if terms else "")
+        self._choose("billing_mode", [(mode, MODE_LABELS[mode]) for mode in sold], sold[0] if sold else HOURLY)
+        self._choose("term", [(term, LENGTH_LABELS[term]) for term in terms], terms[-1] if terms else "")
         self.fields["payment"].initial = UPFRONT
         self.fields["max_price"].initial = format_money(offer.price_micros)
 

@@ -26,12 +26,12 @@ from instances.states import InstanceState
 from instances.volumes.messages import MOUNT_EVENTS
 from instances.web.access.serializers import InstanceAccess, access_resource
 from instances.web.launch.context import LAUNCH_EVENTS, launch_context
-from instances.web.lifecycle.context import ACTION_WORDS, changes_context
+from instances.web.lifecycle.context import ACTION_LABELS, changes_context
 from instances.web.monitoring.context import ALERT_EVENTS, alert_rows
 from instances.web.monitoring.usage_charts import RANGES
 from instances.web.object_sync.context import SYNC_EVENTS
 from instances.web.resources import health_of
-from instances.web.schedules.context import SCHEDULE_WORDS, gpus_are_taken, schedule_summary
+from instances.web.schedules.context import SCHEDULE_LABELS, gpus_are_taken, schedule_summary
 from instances.web.transfers.context import open_transfer_row
 from instances.web.volumes.transfer_context import awaited_volumes
 from marketplace.gpu_catalogue.catalogue import by_slug
@@ -153,7 +153,7 @@ def _rows(instances: Sequence[Instance]) -> list[Row]:
     ]
 
 
-EVENT_WORDS: Final[dict[str, str | Promise]] = {
+EVENT_LABELS: Final[dict[str, str | Promise]] = {
     "rented": _("Rented"),
     "rented_from_wait_list": _("Rented for you from the waitlist, for this search"),
     "provisioning": _("Host is preparing the instance"),
@@ -222,9 +222,9 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "move_cancelled": _("Move cancelled; nothing was changed and you weren't charged"),
     "maintenance_announced": _("Maintenance scheduled"),
     "maintenance_cancelled": _("Maintenance cancelled"),
-    **SCHEDULE_WORDS,
+    **SCHEDULE_LABELS,
     **ALERT_EVENTS,
-    **ACTION_WORDS,
+    **ACTION_LABELS,
     **MOUNT_EVENTS,
     **SYNC_EVENTS,
     **LAUNCH_EVENTS,
@@ -232,5 +232,5 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
 
 
 def _event_row(event: InstanceEvent) -> EventRow:
-    words = EVENT_WORDS.get(event.kind, event.kind.replace("_", " "))
+    words = EVENT_LABELS.get(event.kind, event.kind.replace("_", " "))
     return EventRow(at=event.at, words=words, detail=event.detail, message=event.message, to_state=event.to_state)

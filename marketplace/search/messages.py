@@ -14,7 +14,7 @@ from marketplace.search.language.fields import TERMS, Condition, Kind, Op, Scala
 
 Words = str | Promise
 
-TERM_WORDS: Final[Mapping[str, Words]] = {
+TERM_LABELS: Final[Mapping[str, Words]] = {
     "gpu": _("GPU model"),
     "series": _("Series"),
     "architecture": _("Architecture"),
@@ -44,20 +44,20 @@ TERM_WORDS: Final[Mapping[str, Words]] = {
     "net_up": _("Upload"),
     "net_down": _("Download"),
 }
-MODE_WORDS: Final[Mapping[str, Words]] = {
+MODE_LABELS: Final[Mapping[str, Words]] = {
     "hourly": _("On-demand"),
     "reserved": _("Reserved"),
     "tiered": _("Tiered"),
     "spot": _("Spot"),
 }
-LENGTH_WORDS: Final[Mapping[str, Words]] = {
+LENGTH_LABELS: Final[Mapping[str, Words]] = {
     "day": _("1 day"),
     "week": _("1 week"),
     "month": _("1 month"),
     "year": _("1 year"),
     "year3": _("3 years"),
 }
-DISK_WORDS: Final[Mapping[str, str]] = {"nvme": "NVMe", "ssd": "SSD", "hdd": "HDD"}
+DISK_LABELS: Final[Mapping[str, str]] = {"nvme": "NVMe", "ssd": "SSD", "hdd": "HDD"}
 _SIGNS: Final = {Op.EQ: "=", Op.NE: "≠", Op.LT: "<", Op.LE: "≤", Op.GT: ">", Op.GE: "≥", Op.IN: ":", Op.NOT_IN: "≠"}
 _HOURS_PER_DAY: Final = 24
 _PERCENT: Final = 100
@@ -67,7 +67,7 @@ _PPM_PER_HUNDREDTH: Final = 100
 def condition_text(condition: Condition) -> str:
     """Return a condition as text: "VRAM ≥ 24 GB", "Region: eu-west, Shanghai", "Verified"."""
     term = TERMS[condition.term]
-    label = str(TERM_WORDS[term.name])
+    label = str(TERM_LABELS[term.name])
     if term.kind is Kind.FLAG and not isinstance(condition.value, tuple):
         is_so = (condition.value is True) == (condition.op in (Op.EQ, Op.IN))
         return label if is_so else gettext("Not: %(label)s") % {"label": label}
@@ -86,7 +86,7 @@ def value_words(term: str, value: Scalar) -> str:
         case "lease_hours":
             return hours_text(Decimal(str(value)))
         case "disk":
-            return DISK_WORDS.get(str(value), str(value))
+            return DISK_LABELS.get(str(value), str(value))
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     number = value if isinstance(value, str) else plain_number(value)
@@ -99,7 +99,7 @@ def value_words(term: str, value: Scalar) -> str:
 
 def reserved_words(term: str) -> str:
     """Return the reserved mode with its term, as in: Reserved, 1 month."""
-    return gettext("%(mode)s, %(term)s") % {"mode": MODE_WORDS["reserved"], "term": LENGTH_WORDS[term]}
+    return gettext("%(mode)s, %(term)s") % {"mode": MODE_LABELS["reserved"], "term": LENGTH_LABELS[term]}
 
 
 def hours_text(hours: Decimal) -> str:

@@ -8,7 +8,7 @@ import pytest
 from accounts.models import User
 from common import clock
 from instances.models import InstanceEvent, InstanceSample
-from instances.web.context import EVENT_WORDS, ROWS_ON_A_PAGE, list_context
+from instances.web.context import EVENT_LABELS, ROWS_ON_A_PAGE, list_context
 from instances.web.monitoring.usage_charts import graphs_of
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock
@@ -60,7 +60,7 @@ def test_graphs_of_a_new_instance_are_empty(host: FakeHost, rin: User) -> None:
 def test_every_event_of_a_life_has_words(host: FakeHost, rin: User) -> None:
     order_running(rin, host)
     kinds = set(InstanceEvent.objects.values_list("kind", flat=True))
-    assert kinds - EVENT_WORDS.keys() == set()
+    assert kinds - EVENT_LABELS.keys() == set()
 
 
 def test_list_is_in_pages(host: FakeHost, rin: User) -> None:

@@ -16,7 +16,7 @@ from config.failure_messages import FAILURES
 from instances.core.incident_messages import ForeignContainers, names_of
 from instances.models import Instance, InstanceEvent, Quote
 from instances.states import InstanceState
-from instances.web.context import EVENT_WORDS
+from instances.web.context import EVENT_LABELS
 from marketplace.hosts.incidents import close_incident, open_incident
 from marketplace.incident_messages import CLOSERS, KINDS
 from tests.web.world import World
@@ -30,7 +30,7 @@ def add_everything(world: World) -> Pages:
     shown = [_copy(like, name=state.value, state=state, **_due(state)) for state in InstanceState]
     shown += [_copy(like, name=code, state="failed", failure_code=code) for code in FAILURES]
     shown += [_copy(like, name=f"back-{code}", state="stopped", setback_code=code) for code in FAILURES]
-    for number, kind in enumerate(EVENT_WORDS):
+    for number, kind in enumerate(EVENT_LABELS):
         at = now - timedelta(minutes=number)
         InstanceEvent.objects.create(instance=like, kind=kind, actor="system", at=at, **columns("detail", Name(name="x-1")))
     for kind in KINDS:

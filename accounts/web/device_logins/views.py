@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from accounts.device_logins.logins import answer_login, waiting_login
 from accounts.errors import DeviceUnknown, TooMany
 from accounts.web.decorators import SignedInRequest, login_required_page
-from accounts.web.users.forms import SCOPE_WORDS
+from accounts.web.users.forms import SCOPE_LABELS
 from common.errors import TooOften
 
 
@@ -23,7 +23,7 @@ def device(request: SignedInRequest) -> HttpResponse:
         login = waiting_login(user=request.user, user_code=code) if code else None
     except (DeviceUnknown, TooMany, TooOften) as error:
         refused = error
-    context = {"code": code, "login": login, "refused": refused, "words": SCOPE_WORDS}
+    context = {"code": code, "login": login, "refused": refused, "words": SCOPE_LABELS}
     return render(request, "accounts/device.html", context, status=refused.status if refused else 200)
 
 

@@ -10,15 +10,15 @@ from accounts.constants import CHANNEL_KINDS, CHANNEL_TEST, MAX_CHANNEL_SECRET_C
 from accounts.models import NotificationChannel
 from accounts.notification_channels.formats.parts import Credentials
 from accounts.notification_channels.services import OPTIONAL_FIELDS, SERVICES
-from accounts.web.webhooks.forms import KIND_WORDS as WEBHOOK_KIND_WORDS
+from accounts.web.webhooks.forms import KIND_LABELS as WEBHOOK_KIND_LABELS
 from common.errors import DomainError
 from common.http.fields import NameField
 
 Words = str | Promise
 _Service = NotificationChannel.Service
 
-KIND_WORDS: Final[dict[str, Words]] = {
-    **{kind: words for kind, words in WEBHOOK_KIND_WORDS.items() if kind in CHANNEL_KINDS},
+KIND_LABELS: Final[dict[str, Words]] = {
+    **{kind: words for kind, words in WEBHOOK_KIND_LABELS.items() if kind in CHANNEL_KINDS},
     "billing.balance_low": _("Your balance is low"),
     "billing.out_of_funds": _("Instances were stopped: out of funds"),
     "billing.budget": _("A budget reached a threshold"),
@@ -82,7 +82,7 @@ class ChannelForm(forms.Form):
     name = NameField(label=_("Name"), max_length=80)
     kinds = forms.MultipleChoiceField(
         label=_("Notifications"),
-        choices=[(kind, KIND_WORDS.get(kind, kind)) for kind in CHANNEL_KINDS],
+        choices=[(kind, KIND_LABELS.get(kind, kind)) for kind in CHANNEL_KINDS],
         widget=forms.CheckboxSelectMultiple,
         required=False,
         help_text=_("Leave blank to receive all notifications, including future ones."),

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST
 
 from accounts.models import NotificationChannel, User
 from accounts.notification_channels import settings
-from accounts.notification_channels.faults import FAULT_WORDS
+from accounts.notification_channels.faults import FAULT_LABELS
 from accounts.notification_channels.selectors import channel_of, channels_of, notifications_of
 from accounts.web.decorators import SignedInRequest, login_required_page
-from accounts.web.notification_channels.forms import KIND_WORDS, ChannelForm, where_to_find
+from accounts.web.notification_channels.forms import KIND_LABELS, ChannelForm, where_to_find
 from common.errors import DomainError
 from common.ids import parse_public_id, public_id
 
@@ -24,8 +24,8 @@ _ON_A_PAGE = 20
 
 @login_required_page
 def channels(request: SignedInRequest) -> HttpResponse:
-    context = {"channels": channels_of(request.user), "services": NotificationChannel.Service.choices, "words": KIND_WORDS}
-    return render(request, "accounts/channels.html", {**context, "fault_words": FAULT_WORDS})
+    context = {"channels": channels_of(request.user), "services": NotificationChannel.Service.choices, "words": KIND_LABELS}
+    return render(request, "accounts/channels.html", {**context, "fault_words": FAULT_LABELS})
 
 
 @login_required_page
@@ -113,7 +113,7 @@ def channel_remove(request: SignedInRequest, channel_id: str) -> HttpResponse:
 def _context(user: User, channel_id: UUID, request: HttpRequest) -> dict[str, Any]:
     found = channel_of(user, channel_id)
     page = Paginator(notifications_of(found), _ON_A_PAGE).get_page(request.GET.get("page"))
-    words = {"words": KIND_WORDS, "fault_words": FAULT_WORDS, "where": where_to_find(found.service)}
+    words = {"words": KIND_LABELS, "fault_words": FAULT_LABELS, "where": where_to_find(found.service)}
     return {"channel": found, "channel_id": public_id("chan", found.pk), "page": page, **words, "refused": None}
 
 

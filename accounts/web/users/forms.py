@@ -11,7 +11,7 @@ from common import clock
 from common.http.fields import NameField
 
 _LIFETIMES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("Never expires")}
-SCOPE_WORDS = {
+SCOPE_LABELS = {
     "instances:read": _("See instances and quotes"),
     "instances:write": _("Rent, stop, start and release instances"),
     "instances:connect": _("Connect to instances: terminal, files, tunnels, JupyterLab, passwords, SSH keys, ports"),
@@ -61,7 +61,7 @@ class TokenForm(forms.Form):
     name = NameField(label=_("Name"), max_length=80, help_text=_("The program that will use the token."))
     scopes = forms.MultipleChoiceField(
         label=_("Permissions"),
-        choices=[(scope, SCOPE_WORDS.get(scope, text)) for scope, text in SCOPES.items()],
+        choices=[(scope, SCOPE_LABELS.get(scope, text)) for scope, text in SCOPES.items()],
         widget=forms.CheckboxSelectMultiple,
         initial=["instances:read", "instances:write", "billing:read"],
     )

@@ -12,7 +12,7 @@ from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from accounts.tokens.services import issue_token, revoke_token
 from accounts.users.profile import edit_profile
 from accounts.web.decorators import SignedInRequest, login_required_page
-from accounts.web.users.forms import SCOPE_WORDS, ProfileForm, SshKeyForm, TokenForm
+from accounts.web.users.forms import SCOPE_LABELS, ProfileForm, SshKeyForm, TokenForm
 from common.errors import DomainError
 from common.ids import parse_public_id
 
@@ -59,7 +59,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
     if form.is_valid():
         _token, secret = issue_token(user=request.user, **form.cleaned_data)
         form = TokenForm()
-    context = {"tokens": tokens_of(request.user), "form": form, "secret": secret, "words": SCOPE_WORDS}
+    context = {"tokens": tokens_of(request.user), "form": form, "secret": secret, "words": SCOPE_LABELS}
     return render(request, "accounts/tokens.html", context)
 
 

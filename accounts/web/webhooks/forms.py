@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.constants import MAX_WEBHOOK_URL_CHARS, WEBHOOK_KINDS
 from common.http.fields import NameField
 
-KIND_WORDS: Final[dict[str, str | Promise]] = {
+KIND_LABELS: Final[dict[str, str | Promise]] = {
     "instance.started": _("An instance is running"),
     "instance.stopped": _("An instance was stopped"),
     "instance.failed": _("An instance failed"),
@@ -27,7 +27,7 @@ KIND_WORDS: Final[dict[str, str | Promise]] = {
     "webhook.test": _("Test messages"),
 }
 # Texts of failures of an attempt, by code.
-FAULT_WORDS: Final[dict[str, str | Promise]] = {
+FAULT_LABELS: Final[dict[str, str | Promise]] = {
     "status": _("The receiver returned an error"),
     "redirect": _("The receiver redirected the request; redirects aren't followed"),
     "timeout": _("No response within 10 seconds"),
@@ -53,7 +53,7 @@ class WebhookForm(forms.Form):
     description = NameField(label=_("Description"), max_length=120, required=False)
     kinds = forms.MultipleChoiceField(
         label=_("Events"),
-        choices=[(kind, KIND_WORDS.get(kind, kind)) for kind in WEBHOOK_KINDS if kind != "webhook.test"],
+        choices=[(kind, KIND_LABELS.get(kind, kind)) for kind in WEBHOOK_KINDS if kind != "webhook.test"],
         widget=forms.CheckboxSelectMultiple,
         required=False,
         help_text=_("Leave blank to receive all events, including future ones."),

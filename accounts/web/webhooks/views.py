@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from accounts.models import User
 from accounts.selectors import deliveries_of, webhook_of, webhooks_of
 from accounts.web.decorators import SignedInRequest, login_required_page
-from accounts.web.webhooks.forms import FAULT_WORDS, KIND_WORDS, WebhookForm
+from accounts.web.webhooks.forms import FAULT_LABELS, KIND_LABELS, WebhookForm
 from accounts.webhooks import settings
 from common import clock
 from common.errors import DomainError
@@ -32,7 +32,7 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
             form = WebhookForm()
         except DomainError as error:
             fault = error
-    context = {"hooks": webhooks_of(request.user), "form": form, "secret": secret, "refused": fault, "words": KIND_WORDS}
+    context = {"hooks": webhooks_of(request.user), "form": form, "secret": secret, "refused": fault, "words": KIND_LABELS}
     return render(request, "accounts/webhooks.html", context, status=fault.status if fault else 200)
 
 
@@ -114,7 +114,7 @@ def webhook_remove(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 def _context(user: User, webhook_id: UUID, request: HttpRequest) -> dict[str, Any]:
     hook = webhook_of(user, webhook_id)
     page = Paginator(deliveries_of(hook), _ON_A_PAGE).get_page(request.GET.get("page"))
-    words = {"words": KIND_WORDS, "fault_words": FAULT_WORDS}
+    words = {"words": KIND_LABELS, "fault_words": FAULT_LABELS}
     shown = {"hook": hook, "hook_id": public_id("hook", hook.pk), "page": page, "now": clock.now()}
     return {**shown, **words, "refused": None, "secret": ""}
 

@@ -24,7 +24,7 @@ from billing.constants import COUPON_GUESSABLE_CHARS
 from billing.coupons.codes import create_code, set_code_active
 from billing.invoices.invoices import correct_invoice
 from billing.invoices.lines import InvoiceLine, lines_from_json, number_of_seconds
-from billing.invoices.messages import MODE_WORDS, line_text, period_text
+from billing.invoices.messages import MODE_LABELS, line_text, period_text
 from billing.known_words import known_words
 from billing.models import Coupon, CouponCode, CouponDraw, Invoice, Order
 from billing.staff_credit.selectors import name_of
@@ -57,7 +57,7 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
     most = PlainDecimalField(label=_("At most"), **_MONEY)
     modes = forms.MultipleChoiceField(
         label=_("Only for these billing modes"),
-        choices=list(MODE_WORDS.items()),
+        choices=list(MODE_LABELS.items()),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
@@ -147,7 +147,7 @@ class CouponCodeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("billing modes"))
     def mode_names(self, row: CouponCode) -> str:
-        return ", ".join(str(MODE_WORDS.get(mode, mode)) for mode in row.modes)
+        return ", ".join(str(MODE_LABELS.get(mode, mode)) for mode in row.modes)
 
     _people = ("created_by", "created_at", "second", "waits")
 

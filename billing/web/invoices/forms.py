@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from billing.calendar_months import midnight
-from billing.invoices.messages import MODE_WORDS
+from billing.invoices.messages import MODE_LABELS
 from billing.invoices.selectors import OrderFilter
 from billing.models import BillingAddress, Order
 from common.errors import NotFound
@@ -50,7 +50,7 @@ class OrdersForm(forms.Form):
 
     kind = forms.ChoiceField(label=_("Kind"), choices=[("", _("all types")), *Order.Kind.choices], required=False)
     billing_mode = forms.ChoiceField(
-        label=_("Billing mode"), choices=[("", _("all modes")), *MODE_WORDS.items()], required=False
+        label=_("Billing mode"), choices=[("", _("all modes")), *MODE_LABELS.items()], required=False
     )
     day_from = DayField(label=_("From day"), required=False)
     day_to = DayField(label=_("To day"), required=False)

@@ -19,7 +19,7 @@ from instances.web.earnings.rows import EarningRow, rows_by
 
 _BPS_PER_PERCENT: Final = 100
 _GIVEN_BACK_SHOWN: Final = 20
-GROUPING_WORDS: Final = {
+GROUPING_LABELS: Final = {
     "gpu": _("GPU"),
     "instance": _("Instance"),
     "offer": _("Offer"),
@@ -36,7 +36,7 @@ def earnings_context(owner_id: UUID, span: Period, by: str, *, now: datetime) ->
     return {
         "span": span,
         "by": by,
-        "groupings": [(name, words, name == by) for name, words in GROUPING_WORDS.items()],
+        "groupings": [(name, words, name == by) for name, words in GROUPING_LABELS.items()],
         "spans": [(_("This month"), this_month(today)), (_("Last month"), last_month(today)), (_("Year"), last_year(today))],
         "total": report.total(),
         "chart": chart_of(report.by_day(), since=span.since, until=span.until),

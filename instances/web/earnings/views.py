@@ -12,7 +12,7 @@ from common.errors import InvalidInput
 from common.http.fields import DayField
 from common.http.htmx import render
 from instances.earnings.periods import Period, parse_period, this_month
-from instances.web.earnings.context import GROUPING_WORDS, earnings_context, earnings_table
+from instances.web.earnings.context import GROUPING_LABELS, earnings_context, earnings_table
 
 
 class SpanForm(forms.Form):
@@ -20,7 +20,7 @@ class SpanForm(forms.Form):
 
     since = DayField(required=False)
     until = DayField(required=False)
-    by = forms.ChoiceField(required=False, choices=[(name, name) for name in GROUPING_WORDS])
+    by = forms.ChoiceField(required=False, choices=[(name, name) for name in GROUPING_LABELS])
 
 
 @login_required_page

@@ -14,12 +14,12 @@ LAUNCH_EVENTS: Final[dict[str, str | Promise]] = {
     "ready": _("Ready: the readiness check passed"),
     "on_start_failed": _("Start script ended with an error"),
 }
-READY_WORDS: Final[dict[str, str | Promise]] = {
+READY_LABELS: Final[dict[str, str | Promise]] = {
     "ready": _("Ready"),
     "starting": _("Starting"),
     "not_ready": _("Not ready"),
 }
-_SCRIPT_WORDS: Final[dict[str, str | Promise]] = {
+_SCRIPT_LABELS: Final[dict[str, str | Promise]] = {
     "running": _("running"),
     "lost": _("unknown: the host's agent restarted"),
 }
@@ -33,6 +33,6 @@ def launch_context(instance: Instance) -> dict[str, Any]:
         "launch": launch,
         "launch_line": " ".join(filter(None, map(as_line, words))),
         "launch_status": status,
-        "ready_words": READY_WORDS.get(status.ready or "") if status else None,
-        "script_words": _SCRIPT_WORDS.get(status.on_start or "") if status else None,
+        "ready_words": READY_LABELS.get(status.ready or "") if status else None,
+        "script_words": _SCRIPT_LABELS.get(status.on_start or "") if status else None,
     }

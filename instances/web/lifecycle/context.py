@@ -20,7 +20,7 @@ from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from storage.images.selectors import active_images
 from storage.operations.selectors import operations_of
 
-ACTION_WORDS: Final[Mapping[str, str | Promise]] = {
+ACTION_LABELS: Final[Mapping[str, str | Promise]] = {
     "cpu_start_asked": _("Started without GPU"),
     "reimage_asked": _("Image change requested"),
     "reimage_set": _("Image changes at the next start"),

@@ -14,7 +14,7 @@ from common.ids import parse_public_id, public_id
 from instances.core.event_selectors import events_in
 from instances.core.selectors import instances_of
 from instances.models import InstanceEvent
-from instances.web.context import EVENT_WORDS
+from instances.web.context import EVENT_LABELS
 from instances.web.monitoring.context import alert_rows
 
 ON_A_PAGE: Final = 50
@@ -76,7 +76,7 @@ def timeline_context(renter: User, *, instance: str, group: str, page: str | Non
 
 
 def _row(event: InstanceEvent) -> dict[str, Any]:
-    words = EVENT_WORDS.get(event.kind, event.kind.replace("_", " "))
+    words = EVENT_LABELS.get(event.kind, event.kind.replace("_", " "))
     group = group_of(event.kind)
     return {"event": event, "words": words, "group": GROUPS[group], "is_special": group != "life"}
 

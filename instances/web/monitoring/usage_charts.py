@@ -37,10 +37,10 @@ class Range:
 
     @property
     def step_words(self) -> str | Promise:
-        return _STEP_WORDS[self.step_s]
+        return _STEP_LABELS[self.step_s]
 
 
-_STEP_WORDS: Final = {
+_STEP_LABELS: Final = {
     1: _("second by second"),
     20: _("every 20 seconds"),
     120: _("every 2 minutes"),

@@ -15,7 +15,7 @@ from instances.models import Instance
 from instances.models.archives import ArchiveChoice
 from instances.retention.selectors import archive_default, archive_place, is_archive_awaited, is_archived
 from instances.web.object_sync.forms import ConnectionForm, SyncForm
-from instances.web.schedules.forms import DAY_WORDS
+from instances.web.schedules.forms import DAY_LABELS
 from instances.web.volumes.rows import percent_of
 from storage.object_sync.selectors import connections_of, running_syncs, schedules_of, sync_of, syncs_of
 from storage.states import SnapshotSource, SyncCause, SyncState, VolumeState
@@ -74,8 +74,8 @@ class ScheduleRow:
 
     def __init__(self, schedule: "SyncSchedule") -> None:
         self.schedule = schedule
-        self.days = [DAY_WORDS[day] for day in schedule.days]
-        self.daily = len(schedule.days) == len(DAY_WORDS)
+        self.days = [DAY_LABELS[day] for day in schedule.days]
+        self.daily = len(schedule.days) == len(DAY_LABELS)
 
 
 def storage_context(user: User, page: str | None) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from common.ids import parse_public_id
 from instances.object_sync.schedules import HOURS_MAX, SyncOrder, SyncRecurrence
 from instances.schedules.recurrence import is_zone
 from instances.web.object_sync.request_parsing import parse_disk
-from instances.web.schedules.forms import DAY_WORDS
+from instances.web.schedules.forms import DAY_LABELS
 from storage.object_sync.syncs import SyncRequest
 
 _PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
-_DAYS = [(str(number), word) for number, word in enumerate(DAY_WORDS)]
+_DAYS = [(str(number), word) for number, word in enumerate(DAY_LABELS)]
 
 
 class LoginForm(forms.Form):

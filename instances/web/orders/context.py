@@ -19,7 +19,7 @@ from instances.pricing.price_plans import offer_plan, plain_number, terms_of
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.leasing.offer_selectors import OfferView
 from marketplace.pricing.prices import all_in_micros
-from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
+from marketplace.search.messages import LENGTH_LABELS, MODE_LABELS
 from marketplace.search.volume_locality import MOUNTABLE
 from storage.images.selectors import active_images, usable_images
 
@@ -53,14 +53,14 @@ def first_choices(params: QueryDict) -> dict[str, Any]:
 def other_modes(offer: OfferView, options: Mapping[str, Any]) -> list[OtherMode]:
     """Return the modes that the offer sells: hourly, tiered, each reserved term, and spot."""
     plans: list[tuple[str, Plan | None]] = [
-        (str(MODE_WORDS[HOURLY]), offer_plan(offer, HOURLY)),
-        (str(MODE_WORDS[TIERED]), offer_plan(offer, TIERED)),
+        (str(MODE_LABELS[HOURLY]), offer_plan(offer, HOURLY)),
+        (str(MODE_LABELS[TIERED]), offer_plan(offer, TIERED)),
     ]
     plans += [
-        (f"{MODE_WORDS['reserved']}, {LENGTH_WORDS[term]}", offer_plan(offer, "reserved", term=term))
+        (f"{MODE_LABELS['reserved']}, {LENGTH_LABELS[term]}", offer_plan(offer, "reserved", term=term))
         for term in terms_of(offer)
     ]
-    plans.append((str(MODE_WORDS[SPOT]), offer_plan(offer, SPOT)))
+    plans.append((str(MODE_LABELS[SPOT]), offer_plan(offer, SPOT)))
     return [_other(offer, options, label, plan) for label, plan in plans if plan is not None]
 
 

@@ -38,7 +38,7 @@ from marketplace.leasing.offer_selectors import OfferView, offer_view
 from marketplace.pricing.prices import TERM_HOURS
 from marketplace.pricing.svg_charts import Axis, Tick, across, height_of, line_of, round_values
 from marketplace.search.language.fields import OfferQuery
-from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
+from marketplace.search.messages import LENGTH_LABELS, MODE_LABELS
 from marketplace.search.selectors import search_offers
 
 Words = str | Promise
@@ -149,8 +149,8 @@ def calculator_context(params: QueryDict) -> dict[str, Any]:
         **context,
         "query": urlencode(form.query),
         "hours": plain_number(work.hours),
-        "rows": _rows(plans, work, found, LENGTH_WORDS[wanted["term"] or "month"]),
-        "missing": [MODE_WORDS[mode] for mode in MODES if mode not in plans],
+        "rows": _rows(plans, work, found, LENGTH_LABELS[wanted["term"] or "month"]),
+        "missing": [MODE_LABELS[mode] for mode in MODES if mode not in plans],
         "chart": _chart(plans, work, found) if work.hours else None,
         "crossings": [_crossing_words(each) for each in found],
     }
@@ -209,7 +209,7 @@ def _work(wanted: Mapping[str, Any], offer: OfferView | None) -> Work:
 
 
 def _label(mode: str, term: Words) -> str:
-    words = MODE_WORDS[mode]
+    words = MODE_LABELS[mode]
     return gettext("%(mode)s, %(term)s") % {"mode": words, "term": term} if mode == RESERVED else str(words)
 
 
@@ -258,7 +258,7 @@ def _line_words(line: Line) -> Words:
 
 
 def _crossing_words(each: Crossing) -> str:
-    names = {"cheaper": MODE_WORDS[each.cheaper], "dearer": MODE_WORDS[each.dearer], "hours": _hours(each.hours)}
+    names = {"cheaper": MODE_LABELS[each.cheaper], "dearer": MODE_LABELS[each.dearer], "hours": _hours(each.hours)}
     return gettext("Beyond %(hours)s hours of use, %(cheaper)s costs less than %(dearer)s.") % names
 
 
@@ -280,7 +280,7 @@ def _chart(plans: Mapping[str, Plan], work: Work, found: list[Crossing]) -> Char
     for mode, plan in plans.items():
         at = sorted({Fraction(0), Fraction(x.high), *(hours for hours in bends(plan) if hours < x.high)})
         points = line_of(x, y, [(hours, cost_at(plan, hours) * factor) for hours in at])
-        lines.append(ChartLine(str(MODE_WORDS[mode]), points, MODES.index(mode) + 1))
+        lines.append(ChartLine(str(MODE_LABELS[mode]), points, MODES.index(mode) + 1))
     meets = [
         (across(x, each.hours), height_of(y, cost_at(plans[each.cheaper], each.hours) * factor))
         for each in found
@@ -300,7 +300,7 @@ def _chart(plans: Mapping[str, Plan], work: Work, found: list[Crossing]) -> Char
 
 def _examples() -> list[Example]:
     return [
-        Example(words, urlencode(query), MODE_WORDS[mode], example_total(query, mode)) for words, query, mode in EXAMPLES
+        Example(words, urlencode(query), MODE_LABELS[mode], example_total(query, mode)) for words, query, mode in EXAMPLES
     ]
 
 

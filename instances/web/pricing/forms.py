@@ -12,7 +12,7 @@ from billing.pricing.estimates import NO_UPFRONT, UPFRONT
 from common.http.fields import DecimalInput, PlainDecimalField
 from instances.constants import ESTIMATE_GPUS_MAX, ESTIMATE_HOURS_MAX, ESTIMATE_PEAK_MAX
 from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
-from marketplace.search.messages import LENGTH_WORDS
+from marketplace.search.messages import LENGTH_LABELS
 from marketplace.web.forms import MoneyField
 from marketplace.web.pricing.forms import TiersField
 
@@ -50,7 +50,7 @@ class CalculatorForm(forms.Form):
         max_value=ESTIMATE_GPUS_MAX,
         widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
-    term = forms.ChoiceField(label=_("Reserved term"), choices=list(LENGTH_WORDS.items()), required=False)
+    term = forms.ChoiceField(label=_("Reserved term"), choices=list(LENGTH_LABELS.items()), required=False)
     payment = forms.ChoiceField(
         label=_("Payment"), choices=[(UPFRONT, _("upfront")), (NO_UPFRONT, _("hour by hour"))], required=False
     )

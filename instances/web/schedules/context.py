@@ -20,11 +20,11 @@ from instances.retention.data_retention import KeepPrice, keep_price, kept_gb
 from instances.schedules.recurrence import DAYS, Occurrence
 from instances.schedules.timers import next_occurrence
 from instances.states import InstanceState
-from instances.web.schedules.forms import DAY_WORDS, ScheduleForm
+from instances.web.schedules.forms import DAY_LABELS, ScheduleForm
 from marketplace.spot_market.selectors import QueuePosition
 from marketplace.spot_market.services import view_spot_market
 
-SCHEDULE_WORDS: Final[Mapping[str, str | Promise]] = {
+SCHEDULE_LABELS: Final[Mapping[str, str | Promise]] = {
     "schedule_set": _("Schedule changed"),
     "schedule_failed": _("Scheduled action failed"),
     "timed_stop": _("Stopped on schedule"),
@@ -68,7 +68,7 @@ class ScheduleSummary:
 
 def schedule_summary(instance: Instance, place: QueuePosition | None, now: datetime) -> ScheduleSummary:
     week = [
-        WeekRow(row["action"], [DAY_WORDS[day] for day in row["days"]], row["time"], row["days"] == _EVERY_DAY)
+        WeekRow(row["action"], [DAY_LABELS[day] for day in row["days"]], row["time"], row["days"] == _EVERY_DAY)
         for row in instance.weekly
     ]
     return ScheduleSummary(

@@ -13,8 +13,8 @@ from instances.models import Instance
 from instances.schedules.recurrence import Entry, is_zone
 from instances.schedules.settings import IdleRule, SettingsChange, Week
 
-DAY_WORDS: Final = (_("Mon"), _("Tue"), _("Wed"), _("Thu"), _("Fri"), _("Sat"), _("Sun"))
-_DAYS: Final = [(str(number), word) for number, word in enumerate(DAY_WORDS)]
+DAY_LABELS: Final = (_("Mon"), _("Tue"), _("Wed"), _("Thu"), _("Fri"), _("Sat"), _("Sun"))
+_DAYS: Final = [(str(number), word) for number, word in enumerate(DAY_LABELS)]
 _ACTIONS: Final = (("", "–"), ("start", _("Start")), ("stop", _("Stop")))
 _LOCAL: Final = "%Y-%m-%dT%H:%M"
 _ROWS_AT_LEAST: Final = 2

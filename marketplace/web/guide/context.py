@@ -17,7 +17,7 @@ from marketplace.advisor.selectors import Run, plans_on_market, runs_for
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.guide.topics import TOPICS
 from marketplace.search.gpu_ranking import RANKINGS, ModelOnMarket, ranked
-from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
+from marketplace.search.messages import LENGTH_LABELS, MODE_LABELS
 from marketplace.web.guide.forms import PRESET_NAMES, AdvisorForm, form_of, preset_of
 from marketplace.web.search.language.query_string import write_params
 
@@ -70,7 +70,7 @@ class Refusal:
 def advisor_context(params: Mapping[str, Any]) -> dict[str, Any]:
     form = form_of(params)
     context: dict[str, Any] = {"form": form, "presets": PRESET_NAMES, "preset": preset_of(form), "query": _query(form)}
-    context |= {"mode_words": MODE_WORDS, "length_words": LENGTH_WORDS}
+    context |= {"mode_words": MODE_LABELS, "length_words": LENGTH_LABELS}
     work = form.work()
     if work is None:
         return context

@@ -12,7 +12,7 @@ from common.http.fields import PlainDecimalField
 from common.money import parse_money
 from marketplace.hosts.offers import ListingChange
 from marketplace.models import Offer
-from marketplace.search.messages import LENGTH_WORDS
+from marketplace.search.messages import LENGTH_LABELS
 from marketplace.web.pricing.forms import (
     HOLD_HELP,
     HOLD_LABEL,
@@ -37,7 +37,7 @@ class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         help_text=_("For new rentals. Current rentals keep their price."),
     )
     day, week, month, year, year3 = (
-        percent_field(LENGTH_WORDS[term], UnfoldAdminDecimalFieldWidget()) for term in PriceFields.TERMS
+        percent_field(LENGTH_LABELS[term], UnfoldAdminDecimalFieldWidget()) for term in PriceFields.TERMS
     )
     tiers_line = TiersField(
         label=_("Discounts by hours of continuous use"),

@@ -13,7 +13,7 @@ from common.money import format_money
 from marketplace.constants import MAX_DISCOUNT_BPS, MAX_TIERS, TIER_HOURS_MAX
 from marketplace.hosts.offers import ListingChange
 from marketplace.models import Offer
-from marketplace.search.messages import LENGTH_WORDS
+from marketplace.search.messages import LENGTH_LABELS
 from marketplace.web.forms import MoneyField
 
 _BPS_PER_PERCENT: Final = 100
@@ -95,11 +95,11 @@ class PriceFields(forms.Form):
     """
 
     price_micros = MoneyField(label=_("On-demand, per GPU"))
-    day = percent_field(LENGTH_WORDS["day"])
-    week = percent_field(LENGTH_WORDS["week"])
-    month = percent_field(LENGTH_WORDS["month"])
-    year = percent_field(LENGTH_WORDS["year"])
-    year3 = percent_field(LENGTH_WORDS["year3"])
+    day = percent_field(LENGTH_LABELS["day"])
+    week = percent_field(LENGTH_LABELS["week"])
+    month = percent_field(LENGTH_LABELS["month"])
+    year = percent_field(LENGTH_LABELS["year"])
+    year3 = percent_field(LENGTH_LABELS["year3"])
     tiers = TiersField(
         label=_("Discounts by hours of continuous use"),
         required=False,

@@ -17,7 +17,7 @@ from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.pricing.offer_requirements import NO_IMAGE, terms_within
 from marketplace.pricing.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.language.fields import BILLING_MODES, OfferQuery
-from marketplace.search.messages import DISK_WORDS, LENGTH_WORDS, MODE_WORDS, Words, percent_text_of_ppm, reserved_words
+from marketplace.search.messages import DISK_LABELS, LENGTH_LABELS, MODE_LABELS, Words, percent_text_of_ppm, reserved_words
 from marketplace.search.selectors import offers_like
 from marketplace.web.search.filter_panel import USUAL_COUNTS, Choice
 from marketplace.web.search.language.query_string import parse_params
@@ -80,7 +80,7 @@ FACTS: Final = (
     Fact(_("CPU cores per GPU"), "cores", _column("cpu_millis_per_gpu"), max),
     Fact(_("RAM per GPU"), "GB", _gb("ram_mb_per_gpu"), max),
     Fact(_("CPU"), "text", _column("cpu_model")),
-    Fact(_("Disk"), "text", lambda row: DISK_WORDS.get(row["disk_kind"], "")),
+    Fact(_("Disk"), "text", lambda row: DISK_LABELS.get(row["disk_kind"], "")),
     Fact(_("Free disk"), "GB", _column("disk_free_gb"), max),
     Fact(_("System disk"), "limit", _column("system_disk_gb")),
     Fact(_("Disk read"), "MB/s", _column("disk_read_mbps"), max),
@@ -115,7 +115,7 @@ def compare_context(ids: Sequence[UUID], params: QueryDict) -> dict[str, Any]:
         "query": query,
         "room": AT_MOST - len(rows),
         "counts": [Choice(str(n), str(n), None, n == query.gpu_count) for n in sorted({*USUAL_COUNTS, query.gpu_count})],
-        "lengths": [Choice(name, str(words), None, name == query.term) for name, words in LENGTH_WORDS.items()],
+        "lengths": [Choice(name, str(words), None, name == query.term) for name, words in LENGTH_LABELS.items()],
         "rent_query": rent_query(query),
         "free_disk_gb": FREE_DATA_DISK_GB,
     }
@@ -133,7 +133,7 @@ def _cells(values: Sequence[Any], better: Callable[[Sequence[Any]], Any] | None)
 
 
 def _price_line(rows: Sequence[Row], query: OfferQuery) -> Line:
-    mode = str(MODE_WORDS[query.billing_mode])
+    mode = str(MODE_LABELS[query.billing_mode])
     label = mode if query.billing_mode != "reserved" else reserved_words(query.term)
     return Line(label, "price", _cells([price_of(row, query) for row in rows], min))
 

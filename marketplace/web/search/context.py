@@ -20,9 +20,9 @@ from marketplace.search.index.executor import Removed
 from marketplace.search.language.fields import BILLING_MODES, TERMS, Condition, OfferQuery
 from marketplace.search.language.parser import write_line
 from marketplace.search.messages import (
-    LENGTH_WORDS,
-    MODE_WORDS,
-    TERM_WORDS,
+    LENGTH_LABELS,
+    MODE_LABELS,
+    TERM_LABELS,
     Words,
     condition_text,
     plain_number,
@@ -36,7 +36,7 @@ from marketplace.web.search.language.query_string import parse_params, write_par
 from marketplace.web.search.rows import OfferRow, offer_rows, rent_query
 from marketplace.web.search.volume_parameter import near_volume, requested_place
 
-SORT_WORDS: Final[Mapping[str, Words]] = {
+SORT_LABELS: Final[Mapping[str, Words]] = {
     "price": _("Price: low to high"),
     "-value": _("Best value"),
     "-reliability": _("Reliability: high to low"),
@@ -120,7 +120,7 @@ def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> 
 
 def help_context() -> dict[str, Any]:
     """Return the context of the page about the search line."""
-    terms = [(term.name, TERM_WORDS[term.name], term.unit) for term in TERMS.values()]
+    terms = [(term.name, TERM_LABELS[term.name], term.unit) for term in TERMS.values()]
     return {"grammar_examples": EXAMPLES, "grammar_terms": terms}
 
 
@@ -143,12 +143,12 @@ def _options(query: OfferQuery, counted: Mapping[str, Sequence[Any]], images: Im
     choices = images.choices()
     return {
         "counts": [Choice(str(n), str(n), counts.get(n), n == query.gpu_count) for n in numbers],
-        "modes": [Choice(mode, str(MODE_WORDS[mode]), None, mode == query.billing_mode) for mode in BILLING_MODES],
-        "lengths": [Choice(name, str(words), None, name == query.term) for name, words in LENGTH_WORDS.items()],
+        "modes": [Choice(mode, str(MODE_LABELS[mode]), None, mode == query.billing_mode) for mode in BILLING_MODES],
+        "lengths": [Choice(name, str(words), None, name == query.term) for name, words in LENGTH_LABELS.items()],
         "images": choices,
         "other_image": "" if query.image in {each.slug for each in choices} else query.image,
         "free_disk_gb": FREE_DATA_DISK_GB,
-        "sorts": [Choice(name, str(words), None, name == query.sort) for name, words in SORT_WORDS.items()],
+        "sorts": [Choice(name, str(words), None, name == query.sort) for name, words in SORT_LABELS.items()],
     }
 
 
@@ -208,6 +208,6 @@ def option_text(name: str, query: OfferQuery) -> str:
         case "gpu_count":
             return gettext("%(count)s or more GPUs") % {"count": query.gpu_count}
         case "billing_mode":
-            return reserved_words(query.term) if query.billing_mode == "reserved" else str(MODE_WORDS[query.billing_mode])
+            return reserved_words(query.term) if query.billing_mode == "reserved" else str(MODE_LABELS[query.billing_mode])
         case _:
             return gettext("%(size)s GB data disk") % {"size": plain_number(query.data_disk_gb)}

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.search.language.fields import PARAMETERS, SUFFIX, TERMS, Condition, Kind, Op, Scalar
-from marketplace.search.messages import TERM_WORDS, Words, plain_number, value_words
+from marketplace.search.messages import TERM_LABELS, Words, plain_number, value_words
 
 _SUFFIX_OF: Final = {op: suffix for suffix, op in SUFFIX.items()}
 USUAL_COUNTS: Final = (1, 2, 4, 8)
@@ -159,7 +159,7 @@ class Filled:
 
     @property
     def label(self) -> Words:
-        return self.field.title or TERM_WORDS[self.field.term]
+        return self.field.title or TERM_LABELS[self.field.term]
 
     @property
     def unit(self) -> str:

@@ -18,7 +18,7 @@ from marketplace.pricing.offer_requirements import NO_IMAGE, terms_within
 from marketplace.pricing.prices import TERM_HOURS, all_in_micros, discounted, spot_price_micros, unit_price_micros
 from marketplace.search.language.fields import Condition, OfferQuery, Op
 from marketplace.search.language.parser import write_line
-from marketplace.search.messages import MODE_WORDS, reserved_words
+from marketplace.search.messages import MODE_LABELS, reserved_words
 from marketplace.search.selectors import offers_like
 from marketplace.self_tests.selectors import facts_of_offer
 from marketplace.spot_market.selectors import spot_lately
@@ -101,7 +101,7 @@ def _line(row: Row, query: OfferQuery, unit_micros: int) -> tuple[int, int]:
 
 def _mode_line(row: Row, query: OfferQuery, mode: str) -> PriceLine:
     options = replace(query, billing_mode=mode)
-    return PriceLine(mode, str(MODE_WORDS[mode]), *_line(row, query, row["price_micros"]), query=rent_query(options))
+    return PriceLine(mode, str(MODE_LABELS[mode]), *_line(row, query, row["price_micros"]), query=rent_query(options))
 
 
 def _tier_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
@@ -109,7 +109,7 @@ def _tier_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
     return [
         PriceLine(
             "tiered",
-            gettext("%(mode)s, after %(hours)s h") % {"mode": MODE_WORDS["tiered"], "hours": hours},
+            gettext("%(mode)s, after %(hours)s h") % {"mode": MODE_LABELS["tiered"], "hours": hours},
             *_line(row, query, discounted(row["price_micros"], off_bps)),
             off_percent=_percent(off_bps),
             query=options,
@@ -142,7 +142,7 @@ def _term_line(row: Row, query: OfferQuery) -> PriceLine:
 def _spot_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
     if row["spot_floor_micros"] is None:
         return []
-    label = gettext("%(mode)s, now") % {"mode": MODE_WORDS["spot"]}
+    label = gettext("%(mode)s, now") % {"mode": MODE_LABELS["spot"]}
     options = rent_query(replace(query, billing_mode="spot"))
     now = spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]) or 0
     return [PriceLine("spot", label, *_line(row, query, now), query=options)]

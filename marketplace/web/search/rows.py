@@ -12,7 +12,7 @@ from common.ids import public_id
 from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.pricing.offer_requirements import Needs, has_system_disk, needs_of
 from marketplace.search.language.fields import OfferQuery
-from marketplace.search.messages import DISK_WORDS, percent_text_of_ppm
+from marketplace.search.messages import DISK_LABELS, percent_text_of_ppm
 from marketplace.search.volume_locality import VolumeWayOut
 
 _MIB_PER_GIB: Final = 1024
@@ -83,7 +83,7 @@ class OfferRow:
     @property
     def disk_words(self) -> str:
         kind = self.row["disk_kind"]
-        return "" if kind == "unknown" else DISK_WORDS.get(kind, kind.upper())
+        return "" if kind == "unknown" else DISK_LABELS.get(kind, kind.upper())
 
     @property
     def reliability_percent(self) -> str:

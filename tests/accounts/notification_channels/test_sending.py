@@ -27,14 +27,14 @@ from accounts.constants import (
 )
 from accounts.models import AccountEvent, NotificationChannel, NotificationDelivery, User, Webhook, WebhookEvent
 from accounts.notification_channels import sending
-from accounts.notification_channels.faults import FAULT_WORDS
+from accounts.notification_channels.faults import FAULT_LABELS
 from accounts.notification_channels.formats.parts import Credentials, Verdict
 from accounts.notification_channels.outbox import notify
 from accounts.notification_channels.selectors import count_notifications, notification_lag_s
 from accounts.notification_channels.sending import send_notifications
 from accounts.notification_channels.settings import add_channel, change_channel, remove_channel, send_again, send_test
 from accounts.tasks import drop_old_webhook_events
-from accounts.web.notification_channels.forms import KIND_WORDS
+from accounts.web.notification_channels.forms import KIND_LABELS
 from accounts.webhooks.outbox import emit
 from accounts.webhooks.settings import remove_webhook
 from billing.models import Notice
@@ -460,8 +460,8 @@ def test_every_kind_has_words_whatever_its_payload_has(alice: User, vendors: Ven
     assert not NotificationDelivery.objects.filter(delivered_at=None).exists()
     unworded = {kind for kind in kinds for heard in vendors.heard if f'"{kind}"' in heard.body.decode()}
     assert (len(vendors.heard), unworded) == (2 * len(kinds), {"of.a.later.version"})
-    assert set(KIND_WORDS) == {*CHANNEL_KINDS, "notification.test"}
-    assert {"status", "timeout", "rate_limited", "expired", "not_public"} <= set(FAULT_WORDS)
+    assert set(KIND_LABELS) == {*CHANNEL_KINDS, "notification.test"}
+    assert {"status", "timeout", "rate_limited", "expired", "not_public"} <= set(FAULT_LABELS)
 
 
 def test_a_hint_lost_with_the_broker_costs_time_only(alice: User, client: Client, vendors: Vendors) -> None:

@@ -12,7 +12,7 @@ from django.test import Client
 
 from accounts.constants import WEBHOOK_EVENTS_KEPT, WEBHOOK_KINDS, WEBHOOK_PAUSED_AFTER
 from accounts.models import User, Webhook, WebhookDelivery, WebhookEvent
-from accounts.web.webhooks.forms import FAULT_WORDS, KIND_WORDS
+from accounts.web.webhooks.forms import FAULT_LABELS, KIND_LABELS
 from accounts.webhooks.outbox import emit
 from accounts.webhooks.sending import delete_old_webhook_events, send_webhooks
 from common import clock
@@ -242,5 +242,5 @@ def test_every_kind_that_is_emitted_is_offered_and_has_words() -> None:
     emitted = {kind for text in files for kind in re.findall(r'\bemit\([^()]*kind="([^"]+)"', text)}
     assert {"alert.raised", "instance.preempt_notice"} <= emitted
     assert emitted <= set(WEBHOOK_KINDS)
-    assert set(KIND_WORDS) == set(WEBHOOK_KINDS)
-    assert "not_public" in FAULT_WORDS
+    assert set(KIND_LABELS) == set(WEBHOOK_KINDS)
+    assert "not_public" in FAULT_LABELS

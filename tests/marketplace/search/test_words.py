@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from marketplace.search.language.fields import TERMS, Condition, Op
-from marketplace.search.messages import TERM_WORDS, condition_text, percent_text_of_ppm
+from marketplace.search.messages import TERM_LABELS, condition_text, percent_text_of_ppm
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_conditions_in_words(condition: Condition, words: str) -> None:
 
 
 def test_every_term_has_words() -> None:
-    assert TERM_WORDS.keys() == TERMS.keys()
+    assert TERM_LABELS.keys() == TERMS.keys()
 
 
 @pytest.mark.parametrize(("ppm", "text"), [(None, ""), (1_000_000, "100%"), (999_960, "99.99%"), (0, "0%")])
