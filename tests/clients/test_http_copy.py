@@ -17,7 +17,7 @@ from berth.cli.framework import Refused
 from berth.errors import ConnectionFailed
 from tests.agents.relay.conftest import Relay, host, new_host, relay, start_relay  # noqa: F401 fixtures
 from tests.agents.relay.streaming import StreamHost, slow_checksums
-from tests.clients.bad_way import Trouble, Way, way_to
+from tests.clients.broken_connections import Trouble, Way, way_to
 from tests.waiting import wait_until
 
 CONTENT = os.urandom(3_000_000)

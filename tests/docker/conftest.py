@@ -24,7 +24,7 @@ from agents.daemon.enrolment import enrol
 from agents.daemon.lib.config import AgentConfig, load_config
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
-from tests.docker.looking import paths_with
+from tests.docker.engine_contents import paths_with
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGE = "berth/base:test"

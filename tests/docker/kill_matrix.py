@@ -55,7 +55,7 @@ class Doomed:
 
     def __init__(
         self,
-        nursery: Path,
+        fork_server: Path,
         state: Path,
         env: dict[str, str],
         fatal: tuple[str, int] = ("", 0),
@@ -69,7 +69,7 @@ class Doomed:
         self._news = threading.Condition()
         self._gone = False
         self._connection = socket.socket(socket.AF_UNIX)
-        self._connection.connect(str(nursery))
+        self._connection.connect(str(fork_server))
         first = {"state": str(state), "env": env, "step": fatal[0], "passes": fatal[1]}
         self._say({**first, "words": list(words), "typed": typed})
         threading.Thread(target=self._listen, daemon=True).start()
@@ -135,12 +135,12 @@ class Doomed:
 
 
 @contextmanager
-def nursery(*, net: str = "") -> Iterator[Path]:
+def fork_server(*, net: str = "") -> Iterator[Path]:
     """Where agents are asked for. `net`: the network namespace in which they live, by its name."""
     inside = ["nsenter", f"--net=/var/run/netns/{net}"] if net else []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "socket"
-        command = [*inside, sys.executable, "-m", "tests.docker.nursery", str(place)]
+        command = [*inside, sys.executable, "-m", "tests.docker.fork_server", str(place)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         with process.stdout:

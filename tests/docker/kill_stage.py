@@ -34,7 +34,7 @@ class Stage:
 
     market: Market
     machine: Machine
-    nursery: Path
+    fork_server: Path
     state: Path
     clock: Clock
     env: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Stage:
         return self.orders["box"]
 
     def spawn(self, fatal: Step = ("", 0)) -> None:
-        self._agent = Doomed(self.nursery, self.state, self.env, fatal)
+        self._agent = Doomed(self.fork_server, self.state, self.env, fatal)
 
     def until_dead(self) -> None:
         wait_until("its agent dies", lambda: self.agent.is_dead)
@@ -300,7 +300,7 @@ def _points(steps: Sequence[tuple[str, str]]) -> list[Step]:
 
 
 @contextmanager
-def open_stage(engine: Any, folder: Path, nursery: Path, *, net: str = "", **config: Any) -> Iterator[Stage]:
+def open_stage(engine: Any, folder: Path, fork_server: Path, *, net: str = "", **config: Any) -> Iterator[Stage]:
     with Market() as market:
         market.host_id = uuid.uuid4().hex
         state = folder / "agent"
@@ -315,7 +315,7 @@ def open_stage(engine: Any, folder: Path, nursery: Path, *, net: str = "", **con
         )
         enrol(state, replace(wanted, **config), "join")
         clock = Clock(engine, market.host_id)
-        stage = Stage(market, Machine(engine, state, market.host_id, net), nursery, state, clock)
+        stage = Stage(market, Machine(engine, state, market.host_id, net), fork_server, state, clock)
         try:
             yield stage
         finally:

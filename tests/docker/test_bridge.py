@@ -17,7 +17,7 @@ from agents.daemon.lib.config import save_config
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import Host, eventually, free_port
-from tests.docker.plain import PLAIN, SMALL, plain_images
+from tests.docker.plain_images import PLAIN, SMALL, plain_images
 from tests.docker.test_streams import relay_port, streams_of
 
 __all__ = ["plain_images", "relay_port"]

@@ -17,7 +17,7 @@ from agents.daemon.disks.block_copy import checksum_of, sums_on_disk
 from agents.daemon.lib.config import load_config, save_config
 from agents.protocol.messages import Mount
 from tests.docker.conftest import free_port
-from tests.docker.kill_matrix import build_greeter, checksum, nursery
+from tests.docker.kill_matrix import build_greeter, checksum, fork_server
 from tests.docker.kill_stage import GREETER, Action, Stage, Tour, open_stage
 from tests.storage.stub_registry import StubRegistry
 
@@ -29,7 +29,7 @@ KEPT = b"installed by the renter"
 def stage(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A box that runs, with something on its root, its data disk and its volume."""
     build_greeter(GREETER)
-    with nursery() as place, open_stage(engine, tmp_path_factory.mktemp("kills"), place) as stage:
+    with fork_server() as place, open_stage(engine, tmp_path_factory.mktemp("kills"), place) as stage:
         stage.spawn()
         stage.market.until(lambda report: report.facts is not None)
         stage.ask_in_peace("make_volume", volume=stage.named("volume"), size_gb="1")

@@ -16,7 +16,7 @@ import pytest
 from agents.daemon.lib.config import load_config
 from agents.protocol.messages import Run
 from tests.docker.conftest import free_port as free_host_port
-from tests.docker.kill_matrix import build_greeter, checksum, nursery
+from tests.docker.kill_matrix import build_greeter, checksum, fork_server
 from tests.docker.kill_pairs import SECRET, Act, Two, join, sum_of_disk
 from tests.docker.kill_stage import GREETER, Stage, open_stage
 from tests.docker.second_engine import SecondEngine
@@ -32,7 +32,7 @@ def two(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
     build_greeter(GREETER)
     folder = tmp_path_factory.mktemp
     port = free_port()
-    with relay(port=port, secret=SECRET, origin="http://127.0.0.1"), nursery() as place, SecondEngine() as second:
+    with relay(port=port, secret=SECRET, origin="http://127.0.0.1"), fork_server() as place, SecondEngine() as second:
         client = second.client()
         with (
             open_stage(engine, folder("here"), place) as here,

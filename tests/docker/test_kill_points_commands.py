@@ -18,7 +18,7 @@ from agents.daemon.lib.config import load_config
 from agents.daemon.lib.state_folder import PLACE_FILE, FolderCopied, read_location
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
-from tests.docker.kill_matrix import Doomed, nursery
+from tests.docker.kill_matrix import Doomed, fork_server
 from tests.docker.kill_stage import Step
 from tests.docker.second_engine import SecondEngine
 from tests.docker.test_uninstall import Machine, enrolled, machine, market, order_of, there
@@ -81,7 +81,7 @@ def points(typed: Doomed) -> list[Step]:
 
 @pytest.fixture(scope="module")
 def place(there: SecondEngine) -> Iterator[Path]:
-    with nursery(net=there.name) as found:
+    with fork_server(net=there.name) as found:
         yield found
 
 

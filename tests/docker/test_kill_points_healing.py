@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agents.daemon.docker_engine.container_spec import bridge_name, network_name
-from tests.docker.kill_matrix import build_greeter, nursery
+from tests.docker.kill_matrix import build_greeter, fork_server
 from tests.docker.kill_stage import CUT, GREETER, Action, Stage, Tour, open_stage
 from tests.docker.test_kill_points import gpus, running
 
@@ -31,7 +31,7 @@ ANEW = (
 def stage(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A box that runs."""
     build_greeter(GREETER)
-    with nursery() as place, open_stage(engine, tmp_path_factory.mktemp("kills"), place) as stage:
+    with fork_server() as place, open_stage(engine, tmp_path_factory.mktemp("kills"), place) as stage:
         stage.market.report_interval_s = 1.0
         stage.env["BERTH_TEST_LOOK_S"] = "0.2"  # at the ways to containers
         stage.spawn()

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from billing.constants import PROOF_BRIDGE
-from tests.docker.kill_matrix import Clock, Doomed, build_greeter, nursery
+from tests.docker.kill_matrix import Clock, Doomed, build_greeter, fork_server
 from tests.docker.kill_stage import GREETER, TOLD_LATE_S
 from tests.stack import renting
 from tests.stack.conftest import open_folder
@@ -32,7 +32,7 @@ class Rented:
     """One renter's instance, and the agent of its host that is alive now."""
 
     stack: Stack
-    nursery: Any
+    fork_server: Any
     client: httpx.Client
     instance: dict[str, Any]
     agent: Doomed
@@ -45,7 +45,7 @@ class Rented:
         self.respawn()
 
     def respawn(self) -> None:
-        self.agent = spawn(self.stack, self.nursery)
+        self.agent = spawn(self.stack, self.fork_server)
 
     def act(self, action: str) -> Callable[[], object]:
         return lambda: renting.act(self.client, self.instance, action)
@@ -64,7 +64,7 @@ def rented(services: None, engine: Any) -> Iterator[Rented]:
     build_greeter(GREETER)
     stack = Stack(open_folder())
     try:
-        with nursery() as place:
+        with fork_server() as place:
             stack.start()
             stack.run_module("tests.stack.seed", "image", "greeter", GREETER)
             words = ["--runtime", "docker", "--simulate-gpus", "T4:2", "--ports", PORTS, "--listen", "127.0.0.1"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.kill_matrix import build_greeter, nursery
+from tests.docker.kill_matrix import build_greeter, fork_server
 from tests.docker.kill_stage import GREETER, Action, Stage, Tour, open_stage
 from tests.docker.test_kill_points import KEPT, STOP, change, gpus, running, shares
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.docker
 def stage(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A box that runs, with something on its root."""
     build_greeter(GREETER)
-    with nursery() as place, open_stage(engine, tmp_path_factory.mktemp("kills"), place) as stage:
+    with fork_server() as place, open_stage(engine, tmp_path_factory.mktemp("kills"), place) as stage:
         stage.spawn()
         stage.market.until(lambda report: report.facts is not None)
         stage.new("box", system_disk_gb=1)

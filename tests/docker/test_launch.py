@@ -12,7 +12,7 @@ from agents.protocol.launch_messages import Launch, ReadinessCheck
 from agents.protocol.messages import DesiredInstance, ObservedInstance, OperationOrder
 from tests.agents.daemon.market import renamed
 from tests.docker.conftest import Host, Ssh, eventually
-from tests.docker.plain import PLAIN, SMALL, plain_images
+from tests.docker.plain_images import PLAIN, SMALL, plain_images
 
 __all__ = ["plain_images"]
 pytestmark = pytest.mark.docker  # one engine, one firewall

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.docker.looking import containers_of, paths_with
+from tests.docker.engine_contents import containers_of, paths_with
 from tests.docker.second_engine import SecondEngine, build_tiny_image
 from tests.stack import renting
 from tests.stack.conftest import open_folder

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.docker.conftest import Host
-from tests.docker.looking import containers_of
+from tests.docker.engine_contents import containers_of
 from tests.docker.test_whole_stack import Box
 from tests.stack import renting
 from tests.stack.conftest import open_folder

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.docker.looking import paths_with
+from tests.docker.engine_contents import paths_with
 from tests.docker.second_engine import build_tiny_image
 from tests.docker.test_moves import NO_SSH, TINY, Side, checksum, uuid_of
 from tests.stack import renting

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.docker.looking import containers_of, paths_with
+from tests.docker.engine_contents import containers_of, paths_with
 from tests.stack import renting
 from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack

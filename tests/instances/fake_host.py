@@ -27,7 +27,7 @@ from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Host, Offer
 from storage.images.register import register_image
 from storage.models import Image
-from tests.sayings import saying
+from tests.host_messages import message_of
 
 _numbers = itertools.count()
 
@@ -236,7 +236,9 @@ def _row(key: UUID, box: Box) -> ObservedRow:
     phase, generation = _phase(box)
     told = phase in ("failed", "exited")
     if phase == "running" and box.cut:
-        return ObservedRow(id=key, generation=generation, phase="unknown", detail=saying(box.cut), failure_code=box.cut_code)
+        return ObservedRow(
+            id=key, generation=generation, phase="unknown", detail=message_of(box.cut), failure_code=box.cut_code
+        )
     return ObservedRow(
         id=key,
         generation=generation,
@@ -244,7 +246,7 @@ def _row(key: UUID, box: Box) -> ObservedRow:
         gpu_uuids=box.gpus,
         container="c0ffee" if box.container else "",
         run_seconds=box.ran_s if phase == "exited" else 0.0,
-        detail=saying(box.detail) if told else None,
+        detail=message_of(box.detail) if told else None,
         failure_code=box.code if told else "",
     )
 

@@ -6,8 +6,8 @@ from common import clock
 from instances.host_reports.operation_results import apply_results
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
+from tests.host_messages import message_of
 from tests.instances.fake_host import FakeHost
-from tests.sayings import saying
 
 GIB = 1024**3
 CHECKSUM = "5e" * 32
@@ -24,7 +24,7 @@ def carry_out(host: FakeHost, *, fail: str = "", outcome: dict[str, str] | None 
 
 def _ended(order_id: Any, kind: str, fail: str, outcome: dict[str, str] | None) -> OperationRow:
     if fail:
-        return OperationRow(order_id, "failed", failure_code=fail, detail=saying("It went wrong."))
+        return OperationRow(order_id, "failed", failure_code=fail, detail=message_of("It went wrong."))
     told = {"checksum": CHECKSUM, "stored_bytes": str(3 * GIB - 1), "size_bytes": str(20 * GIB)}
     told_of = ("take_snapshot", "receive_volume")
     return OperationRow(order_id, "done", outcome=(told if outcome is None else outcome) if kind in told_of else {})

@@ -15,7 +15,7 @@ from common.ids import public_id
 from instances.models import Instance
 from tests.agents.relay.streaming import StreamHost
 from tests.docker.conftest import engine, image
-from tests.docker.plain import PLAIN, plain_images
+from tests.docker.plain_images import PLAIN, plain_images
 from tests.web.conftest import Site
 from tests.web.shells import host_with_shells
 

@@ -26,7 +26,7 @@ from marketplace.hosts.hosts import ReportedGpu, ReportedHost, enrol_host, recor
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, Offer
-from tests.sayings import worded
+from tests.host_messages import with_message
 from tests.web.self_tests import add_self_tests
 from tests.web.trust import add_history
 
@@ -166,7 +166,7 @@ def order(renter: User, host: Host, *, gpus: int, name: str) -> Instance:
 def report(instance: Instance, phase: str, **facts: Any) -> None:
     instance.refresh_from_db()
     row = ObservedRow(
-        id=instance.pk, generation=instance.run_generation, phase=phase, gpu_uuids=instance.gpu_uuids, **worded(facts)
+        id=instance.pk, generation=instance.run_generation, phase=phase, gpu_uuids=instance.gpu_uuids, **with_message(facts)
     )
     observe_report(host_id=instance.host_id, rows=[row], absent=[], foreign=[], at=clock.now())
 

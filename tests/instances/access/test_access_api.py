@@ -30,10 +30,10 @@ from instances.release.services import release_instance
 from marketplace.models import Host
 from storage.models import Operation
 from storage.operations.services import OperationRow, fail_overdue, record_operations
+from tests.host_messages import with_message
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.test_api import path, post, quoted
-from tests.sayings import worded
 from tests.stored_rows import stored_text
 
 SENT = "common.jobs._send"
@@ -271,7 +271,7 @@ def record(host: FakeHost, lines: object, **more: Any) -> Operation:
     """The end is reported, and not applied yet."""
     operation = Operation.objects.get(kind="read_log", ended_at=None)
     outcome = {"lines": json.dumps(lines), "cut": ""}
-    row = OperationRow(operation.pk, **worded({"phase": "done", "outcome": outcome, **more}))
+    row = OperationRow(operation.pk, **with_message({"phase": "done", "outcome": outcome, **more}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
     return operation
 

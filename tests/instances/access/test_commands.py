@@ -21,10 +21,10 @@ from instances.models import CommandRun, Instance, InstanceEvent
 from storage.models import Operation
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, fail_overdue, record_operations
+from tests.host_messages import with_message
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.test_api import path, post
-from tests.sayings import worded
 from tests.stored_rows import stored_text
 
 SECRET = "hunter22-very-secret"
@@ -63,7 +63,7 @@ def record(host: FakeHost, stdout: bytes = b"", stderr: bytes = b"", **more: Any
     operation = Operation.objects.filter(kind="run_command", ended_at=None).earliest("created_at")
     outcome = {"exit_code": "0", "stdout": b64(stdout), "stderr": b64(stderr), "duration_ms": "1500"}
     outcome |= more.pop("outcome", {})
-    row = OperationRow(operation.pk, **worded({"phase": "done", "outcome": outcome, **more}))
+    row = OperationRow(operation.pk, **with_message({"phase": "done", "outcome": outcome, **more}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
 
 

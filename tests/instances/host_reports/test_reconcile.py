@@ -27,9 +27,9 @@ from instances.states import INSTANCE_MACHINE, Desired, InstanceState
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Incident
 from tests.billing.money import assert_sound, charged
+from tests.host_messages import with_message
 from tests.instances.fake_host import FakeHost, FakeReport, Use, again, order, order_running
 from tests.instances.fixtures import Clock
-from tests.sayings import worded
 
 PHASES = (*get_args(Phase), ABSENT)
 COMING = ("requested", "provisioning", "starting", "restarting")
@@ -48,7 +48,7 @@ def only(host: FakeHost, row: ObservedRow) -> FakeReport:
 
 def seen(instance: Instance, phase: str, generation: int | None = None, **columns: object) -> ObservedRow:
     chosen = instance.run_generation if generation is None else generation
-    return ObservedRow(id=instance.pk, generation=chosen, phase=phase, **worded(columns))
+    return ObservedRow(id=instance.pk, generation=chosen, phase=phase, **with_message(columns))
 
 
 # -- the pure rule

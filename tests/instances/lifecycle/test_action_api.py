@@ -23,10 +23,10 @@ from storage.models import Image, Operation
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.billing.money import UNIT, charged, wallet
+from tests.host_messages import with_message
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, held, pass_time, running, sell
-from tests.sayings import worded
 
 HOUR = 3600
 
@@ -322,7 +322,7 @@ def test_a_larger_disk(api: Client, host: FakeHost, rin: User, hours: Clock) -> 
 
 
 def done(host: FakeHost, key: Any, **told: Any) -> None:
-    row = OperationRow(key, **worded({"phase": "done", **told}))
+    row = OperationRow(key, **with_message({"phase": "done", **told}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
     apply_results()
 

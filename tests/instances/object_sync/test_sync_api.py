@@ -26,11 +26,11 @@ from storage.models import Connection, Operation, Sync, SyncSchedule
 from storage.object_sync.connections import CheckedConnection, save_connection
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
+from tests.host_messages import with_message
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock
 from tests.instances.volumes.test_volume_api import call, code, inst, make_volume, must, stopped
 from tests.mails import sent
-from tests.sayings import worded
 from tests.storage.object_store import BUCKET, REGION, ObjectStore
 
 FIGURES = {"copied_bytes": "3000", "copied_files": "3", "same_files": "2", "deleted_files": "1"}
@@ -63,7 +63,7 @@ def conn(connection: Connection) -> str:
 
 def tell(host: FakeHost, phase: str, **said: Any) -> None:
     """What the host's agent says of all that it is asked."""
-    rows = [OperationRow(order.id, phase, **worded(said)) for order in desired_operations(host.host.pk)]
+    rows = [OperationRow(order.id, phase, **with_message(said)) for order in desired_operations(host.host.pk)]
     record_operations(host_id=host.host.pk, rows=rows, at=clock.now())
     apply_results()
 

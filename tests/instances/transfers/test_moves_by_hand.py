@@ -17,8 +17,8 @@ from instances.models import Instance, Move
 from instances.transfers.completion import advance_transfers
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
+from tests.host_messages import with_message
 from tests.instances.fake_host import FakeHost, again, by_id, order
-from tests.sayings import worded
 
 Post = Callable[..., Any]
 
@@ -63,7 +63,9 @@ def offer(host: FakeHost) -> str:
 
 def tell(kind: str, phase: str, **seen: Any) -> None:
     operation = Operation.objects.get(kind=kind, ended_at=None)
-    record_operations(host_id=operation.host_id, rows=[OperationRow(operation.pk, phase, **worded(seen))], at=clock.now())
+    record_operations(
+        host_id=operation.host_id, rows=[OperationRow(operation.pk, phase, **with_message(seen))], at=clock.now()
+    )
     apply_results()
 
 

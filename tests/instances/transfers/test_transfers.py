@@ -30,9 +30,9 @@ from marketplace.models import Host, Offer
 from storage.models import Operation
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, fail_overdue, record_operations
+from tests.host_messages import with_message
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
-from tests.sayings import worded
 
 FREE = 50
 
@@ -57,7 +57,7 @@ def copying(host: FakeHost, kind: str) -> Operation:
 
 def tell(operation: Operation, phase: str = "done", **seen: object) -> None:
     """What the host's agent reports of it."""
-    row = OperationRow(operation.pk, phase, **worded(seen))
+    row = OperationRow(operation.pk, phase, **with_message(seen))
     record_operations(host_id=operation.host_id, rows=[row], at=clock.now())
     apply_results()
 

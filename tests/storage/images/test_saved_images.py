@@ -19,8 +19,8 @@ from storage.models import Image, Operation
 from storage.operations.services import OperationRow, fail_overdue, record_operations
 from storage.states import ImageState
 from tests.billing.money import UNIT, grant
+from tests.host_messages import message_of
 from tests.instances.fake_host import FakeHost, base_image, order_running
-from tests.sayings import saying
 from tests.storage.images.test_named_images import as_user, post
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def answer(host_id: UUID, kind: str, phase: str = "done", **outcome: str) -> Non
     """As the host's agent ends its order."""
     operation = Operation.objects.get(kind=kind, ended_at=None)
     row = OperationRow(
-        operation.pk, phase, failure_code="" if phase == "done" else "save_failed", detail=saying("d"), outcome=outcome
+        operation.pk, phase, failure_code="" if phase == "done" else "save_failed", detail=message_of("d"), outcome=outcome
     )
     record_operations(host_id=host_id, rows=[row], at=clock.now())
     apply_results()

@@ -5,10 +5,10 @@ from typing import Any
 from common.messages.message import Message, of_row
 
 
-def worded(columns: dict[str, Any]) -> dict[str, Any]:
+def with_message(columns: dict[str, Any]) -> dict[str, Any]:
     """The columns of a row, in which `detail` may be written as text."""
-    return {**columns, "detail": saying(columns.get("detail"))}
+    return {**columns, "detail": message_of(columns.get("detail"))}
 
 
-def saying(detail: str | Message | None) -> Message | None:
+def message_of(detail: str | Message | None) -> Message | None:
     return of_row(None, detail) if isinstance(detail, str) else detail

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
 
-from tests.docker.looking import containers_of, paths_with
+from tests.docker.engine_contents import containers_of, paths_with
 from tests.stack import renting
 from tests.stack.harness import Stack
 

@@ -1,7 +1,7 @@
 """Agents that die by SIGKILL at a named step: a process that has loaded all of the agent forks one for each connection.
 
-`python -m tests.docker.nursery SOCKET` listens there. A connection's first line says where the agent's state is; from then
-on the child announces each step that it comes to, one a line, and dies at the one that it was armed with.
+`python -m tests.docker.fork_server SOCKET` listens there. The first line of a connection says where the agent's state is.
+From then on the child announces each step that it comes to, one a line, and dies at the one that it was armed with.
 
 With `words` in its first line the child runs that command of berth-agent instead of the agent, and tells its exit status.
 
