@@ -1,0 +1,1 @@
+"""The official images: their matrix, their builds, their locks and their bills of materials."""

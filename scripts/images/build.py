@@ -1,0 +1,91 @@
+"""Builds of official images with the engine of this machine."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+from scripts.images.matrix import FOLDER, Flavour
+from scripts.images.wheels import handed_over
+
+_AUTHORITIES: Final = Path("/usr/local/share/ca-certificates")
+_SBOM: Final = "/usr/share/berth/sbom.json"
+
+
+def build(flavour: Flavour, start: str, *, use_cache: bool = True) -> float:
+    """Build one flavour from `start`, the reference of what it starts from; return the seconds that it took.
+
+    Raises:
+        subprocess.CalledProcessError: a step failed; the engine's last lines are its output.
+    """
+    began = time.monotonic()
+    before = _image_id(flavour.reference)
+    with handed_over(flavour) as wheels:
+        network = ["--network", "host"] if wheels else []
+        words = [
+            word for name, value in _arguments(flavour, start, wheels).items() for word in ("--build-arg", f"{name}={value}")
+        ]
+        command = ["docker", "build", "--force-rm", "--tag", flavour.reference, "--file", FOLDER / flavour.dockerfile]
+        cache = [] if use_cache else ["--no-cache"]
+        _run([*command, *network, *cache, *words, *_labels(flavour), flavour.folder])
+    if before and before != _image_id(flavour.reference):
+        subprocess.run(["docker", "rmi", before], capture_output=True, check=False)  # noqa: S603, S607 (kept while it is used)
+    return time.monotonic() - began
+
+
+def read_sbom(reference: str) -> str:
+    """Return the bill of materials that an image holds."""
+    return _run(["docker", "run", "--rm", "--network", "none", "--entrypoint", "cat", reference, _SBOM])
+
+
+def size_of(reference: str) -> int:
+    """Return the size of an image in bytes, with everything that it starts from."""
+    return int(_run(["docker", "image", "inspect", "--format", "{{.Size}}", reference]))
+
+
+def _arguments(flavour: Flavour, start: str, wheels: str) -> dict[str, str]:
+    found = {
+        "BASE": start,
+        "CUDA": flavour.cuda,
+        "BUILD_CA": "\n".join(file.read_text(encoding="utf-8") for file in sorted(_AUTHORITIES.glob("*.crt"))),
+        **flavour.args,
+    }
+    if not flavour.lock:
+        return {**found, "PYTHON": flavour.python}
+    own = {"NAME": flavour.image, "LOCK": flavour.lock, "MODULE": flavour.module, "APT": " ".join(flavour.apt)}
+    return {**found, **own, "WHEELS": wheels}
+
+
+def _labels(flavour: Flavour) -> list[str]:
+    """Return the options that name what is in the image, and by its digest the external image that it starts from."""
+    said = {"title": flavour.title, "version": flavour.version}
+    if not flavour.lock:
+        said["base.name"] = flavour.start
+        found = subprocess.run(  # noqa: S603 (the matrix names it)
+            ["docker", "image", "inspect", "--format", "{{json .RepoDigests}}", flavour.start],  # noqa: S607
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        digests = json.loads(found.stdout or "[]") if found.returncode == 0 else []
+        said["base.digest"] = digests[0].partition("@")[2] if digests else ""
+    return [word for name, value in said.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
+
+
+def _image_id(reference: str) -> str:
+    found = subprocess.run(  # noqa: S603 (our own name)
+        ["docker", "image", "inspect", "--format", "{{.Id}}", reference],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.strip() if found.returncode == 0 else ""
+
+
+def _run(command: list[str | Path]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (words of the matrix)
+    if done.returncode:
+        tail = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
+        raise subprocess.CalledProcessError(done.returncode, "docker", tail)
+    return done.stdout
