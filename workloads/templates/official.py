@@ -1,75 +1,14 @@
-"""Official templates: one for each kind of official image that is registered, made and kept up to date by a sweep."""
+"""Creation of the official templates: a sweep makes one for each kind of official image, and keeps it up to date."""
 
-from dataclasses import dataclass
-from typing import Any, Final
-
-from django.utils.translation import gettext_noop
+from typing import Any
 
 from common.db.transactions import use_case
 from storage.images.selectors import active_images
 from workloads.models import LaunchTemplate
-from workloads.states import Category, Review, Visibility
+from workloads.states import Review, Visibility
 from workloads.templates.content import read_content
+from workloads.templates.official_list import MODEL_GRACE_S, OFFICIAL, Official
 from workloads.templates.services import add_version
-
-
-@dataclass(frozen=True)
-class Official:
-    """A template for the official images whose slug begins with `image`."""
-
-    slug: str
-    image: str
-    title: str
-    icon: str
-    category: str
-    description: str
-    readme: str
-    min_vram_gb: int | None = None
-
-
-OFFICIAL: Final = (
-    Official(
-        slug="ssh-jupyter",
-        image="berth-base",
-        title="SSH + JupyterLab",
-        icon="🧰",
-        category=Category.DEVELOPMENT,
-        description=gettext_noop("A plain system with SSH, JupyterLab and TensorBoard."),
-        readme=gettext_noop(
-            "# SSH + JupyterLab\n\n"
-            "JupyterLab opens from the page of the instance, and SSH works with your keys.\n\nFiles in `/data` stay.\n\n"
-            "Install what you need with `apt` and `pip`.\n"
-        ),
-    ),
-    Official(
-        slug="pytorch",
-        image="pytorch",
-        title="PyTorch",
-        icon="🔥",
-        category=Category.TRAINING,
-        description=gettext_noop("PyTorch with CUDA, JupyterLab and SSH."),
-        readme=gettext_noop(
-            "# PyTorch\n\n"
-            "JupyterLab opens from the page of the instance, and SSH works with your keys.\n\nFiles in `/data` stay.\n\n"
-            "Check that it sees the GPU:\n\n```\npython -c 'import torch; print(torch.cuda.is_available())'\n```\n"
-        ),
-        min_vram_gb=4,
-    ),
-    Official(
-        slug="tensorflow",
-        image="tensorflow",
-        title="TensorFlow",
-        icon="🧠",
-        category=Category.TRAINING,
-        description=gettext_noop("TensorFlow with CUDA, JupyterLab and SSH."),
-        readme=gettext_noop(
-            "# TensorFlow\n\n"
-            "JupyterLab opens from the page of the instance, and SSH works with your keys.\n\nFiles in `/data` stay.\n\n"
-            "TensorBoard shows the logs in `/data/tf-logs`.\n"
-        ),
-        min_vram_gb=4,
-    ),
-)
 
 
 def register_official_templates() -> int:
@@ -97,7 +36,10 @@ def _register(one: Official, image: str, cuda: str) -> int:
         "readme": one.readme,
         "min_vram_gb": one.min_vram_gb,
         "min_cuda": cuda,
-        "data_disk_gb": 20,
+        "data_disk_gb": one.data_disk_gb,
+        "inputs": list(one.inputs),
+        "ports": [] if one.port is None else [one.port],
+        "launch": {"readiness": _readiness(one)} if one.ready_at else {},
     }
     content, row = read_content(None, data)
     described = {"title": one.title, "icon": one.icon, "description": one.description, "category": one.category}
@@ -115,3 +57,8 @@ def _register(one: Official, image: str, cuda: str) -> int:
         setattr(template, name, value)
     template.save(update_fields=["published", *described])
     return 1
+
+
+def _readiness(one: Official) -> dict[str, Any]:
+    port = 0 if one.port is None else one.port["port"]
+    return {"type": "http", "port": port, "path": one.ready_at, "grace_seconds": MODEL_GRACE_S}
