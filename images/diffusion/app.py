@@ -1,4 +1,4 @@
-"""A Gradio page for a text-to-image model: user `berth`, password the instance's token (or PASSWORD)."""
+"""A Gradio page for a text-to-image model: user `berth`, password PASSWORD."""
 
 import os
 from typing import Any
@@ -8,7 +8,7 @@ import torch
 from diffusers import AutoPipelineForText2Image
 
 MODEL = os.environ["MODEL"]
-PASSWORD = os.environ.get("PASSWORD") or os.environ.get("JUPYTER_TOKEN", "")
+PASSWORD = os.environ["PASSWORD"]
 ON_GPU = torch.cuda.is_available()
 
 
@@ -41,8 +41,6 @@ page = gradio.Interface(
     api_name="paint",
     flagging_mode="never",
 )
-if not PASSWORD:
-    raise SystemExit("Set PASSWORD: without one everyone could use the page.")
 page.queue(max_size=20).launch(
     server_name="0.0.0.0",  # noqa: S104 (the container's)
     server_port=7860,

@@ -1,5 +1,6 @@
 """Rent page, list and page of instances, walked by their renter, another renter, a host owner and a stranger."""
 
+import re
 from uuid import UUID
 
 import pytest
@@ -11,6 +12,8 @@ from common.ids import public_id
 from instances.models import Instance, Quote
 from instances.states import InstanceState
 from marketplace.hosts.offers import set_price
+from marketplace.models import Host
+from storage.models import Image
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 from tests.web.world import KEY, OTHER_KEY
@@ -61,6 +64,26 @@ def test_rent_page_offers_the_choices_of_the_address(page: Client, host: FakeHos
     assert '<input type="radio" name="gpu_count" value="2" checked' in text
     assert "Berth base" in text
     assert "No SSH keys yet" in text
+
+
+def test_flavours_of_a_framework_are_one_choice_with_its_cuda_versions(page: Client, host: FakeHost) -> None:
+    Host.objects.update(cuda="12.8")
+    for slug, cuda in (
+        ("pytorch-cpu", ""),
+        ("pytorch-cuda12-6", "12.6"),
+        ("pytorch-cuda12-8", "12.8"),
+        ("pytorch-cuda13-0", "13.0"),
+    ):
+        Image.objects.create(slug=slug, title="PyTorch 2.13", reference=f"berth/{slug}@sha256:1", cuda=cuda)
+    text = page.get(f"/offers/{_offr(host)}/rent?image=pytorch-cuda12-6").content.decode()
+    assert text.count('<strong class="pick-whole">PyTorch 2.13</strong>') == 1
+    found = re.findall(r'name="image" value="(pytorch-[^"]+)" (checked)?><span>([^<]+)<', text)
+    assert found == [
+        ("pytorch-cuda12-8", "", "CUDA 12.8"),
+        ("pytorch-cuda12-6", "checked", "CUDA 12.6"),
+        ("pytorch-cpu", "", "without CUDA"),
+    ]
+    assert _quote(page, host, image="pytorch-cuda12-6").image.slug == "pytorch-cuda12-6"
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "٣", "100001", "-1", "1e1"])

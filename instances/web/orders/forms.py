@@ -19,6 +19,7 @@ from instances.web.launch.template_forms import TemplateFormFields
 from instances.web.volumes.forms import MountFields
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.pricing.cpu_ram_share import usual_counts
+from marketplace.search.index.cuda_versions import version_number
 
 if TYPE_CHECKING:
     from accounts.models import SshKey
@@ -64,6 +65,14 @@ class RentForm(MountFields, ModeFields, TemplateFormFields):
         gb = parse_whole_number(text, most=DATA_DISK_GB_MAX)
         sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
         return sorted(sizes if gb is None else {*sizes, gb})
+
+    @property
+    def frameworks(self) -> list[list["Image"]]:
+        """Return the images, with the official ones of one title, which differ in CUDA, together: highest CUDA first."""
+        found: dict[str, list[Image]] = {}
+        for image in self.images.values():
+            found.setdefault(image.title if image.official else image.slug, []).append(image)
+        return [sorted(same, key=lambda image: version_number(image.cuda), reverse=True) for same in found.values()]
 
     @property
     def key_ids(self) -> list[UUID] | None:

@@ -12,6 +12,7 @@ from common.ids import public_id
 from instances.models import Instance, Launch
 from marketplace.models import Host
 from storage.models import Image
+from scripts.images.matrix import read_matrix
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Sign
 from workloads.constants import README_BYTES, TEMPLATES_AT_MOST
@@ -339,6 +340,21 @@ def test_official_templates_follow_the_images(api: Client, able: FakeHost, clien
     Image.objects.update(active=False)
     register_official_templates()
     assert client.get("/api/v1/launch-templates").json()["results"] == []
+
+
+def test_each_official_image_has_a_template(api: Client, able: FakeHost, client: Client) -> None:
+    wanted = {flavour.image: flavour for flavour in read_matrix().values()}
+    for name, flavour in wanted.items():
+        if name != "base":  # there is one
+            Image.objects.create(slug=f"{name}-cpu", title=flavour.title, reference=f"berth/{name}@sha256:1")
+    assert register_official_templates() == len(wanted)
+    shown = {row["version"]["image"]: row for row in client.get("/api/v1/launch-templates").json()["results"]}
+    assert shown.keys() == {"berth-base" if name == "base" else f"{name}-cpu" for name in wanted}
+    for name, flavour in wanted.items():
+        row = shown["berth-base" if name == "base" else f"{name}-cpu"]
+        assert [port["port"] for port in row["version"]["ports"]] == ([flavour.port] if flavour.port else []), name
+        asked = {"inputs": {"MODEL": "some/model"}} if name in ("llm", "diffusion") else {}
+        assert quoted(api, able, launch_template=row["slug"], data_disk_gb=10, **asked).status_code == 201, name
 
 
 def test_list_is_searched(api: Client, able: FakeHost) -> None:

@@ -1,0 +1,61 @@
+"""Every official image that `images/matrix.toml` gives to CI: built, started by the agent, and asked on its port."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from agents.protocol.messages import DesiredInstance
+from scripts.images.build import build, read_sbom
+from scripts.images.matrix import Flavour, read_matrix, with_starts
+from tests.docker.conftest import Host, Ssh, free_port
+from tests.docker.official import CHECKS, Rented
+
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker"), pytest.mark.timeout(900)]
+
+MATRIX: Final = read_matrix()
+IN_CI: Final = [flavour for flavour in MATRIX.values() if flavour.in_ci]
+DONE: Final[set[str]] = set()
+
+
+def built(flavour: Flavour) -> str:
+    """Its reference; what it starts from is built before it, and nothing twice."""
+    for one in with_starts(MATRIX, [flavour]):
+        if one.key not in DONE:
+            build(one, MATRIX[one.start].reference if one.start in MATRIX else one.start)
+            DONE.add(one.key)
+    return flavour.reference
+
+
+@pytest.mark.parametrize("flavour", IN_CI, ids=lambda flavour: flavour.image)
+def test_an_official_image_starts_and_answers(
+    flavour: Flavour, host: Host, new_order: Callable[..., DesiredInstance], ssh: Ssh
+) -> None:
+    image = built(flavour)
+    host.start()
+    inside = [22, 8888, 6006, *([flavour.port] if flavour.port else [])]
+    ports = [(port, free_port()) for port in inside]
+    order = new_order(host, image=image, ports=ports, cpu_millis=2000, ram_mb=4096)
+    host.market.want(order)
+    host.market.until_phase(order.id, "running", 1)
+    CHECKS[flavour.image](Rented(flavour, order, ssh))
+    assert ssh.run(order, "berth-build check", timeout=60).returncode == 0
+    host.market.want(replace(order, run="gone"))
+    host.market.until_absent(order.id)
+    assert host.leftovers(order) == []
+
+
+@pytest.mark.parametrize("flavour", IN_CI, ids=lambda flavour: flavour.image)
+def test_an_official_image_says_what_is_in_it(flavour: Flavour, engine: object) -> None:
+    listed = json.loads(read_sbom(built(flavour)))
+    assert (listed["bomFormat"], listed["specVersion"]) == ("CycloneDX", "1.6")
+    urls = [part["purl"] for part in listed["components"]]
+    for start in ("pkg:deb/debian/openssh-server@", "pkg:pypi/jupyterlab@"):
+        assert [url for url in urls if url.startswith(start)], start
+    kind = "npm" if (flavour.folder / "package.json").exists() else "pypi"
+    for one in with_starts(MATRIX, [flavour]):
+        if one.package:
+            name = f"pkg:{kind if one is flavour else 'pypi'}/{one.package}@{one.version}"
+            assert [url for url in urls if url.partition("%2B")[0].partition("?")[0] == name], name
