@@ -11,8 +11,8 @@ from common import clock
 from common.ids import public_id
 from instances.models import Instance, Launch
 from marketplace.models import Host
-from storage.models import Image
 from scripts.images.matrix import read_matrix
+from storage.models import Image
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Sign
 from workloads.constants import README_BYTES, TEMPLATES_AT_MOST
