@@ -2,7 +2,8 @@
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,11 +32,12 @@ class Rented:
     def address(self, port: int) -> str:
         return f"http://127.0.0.1:{dict(self.order.ports)[port]}"
 
-    def client(self, port: int, **settings: Any) -> httpx.Client:
+    @contextmanager
+    def client(self, port: int, **settings: Any) -> Iterator[httpx.Client]:
         """When something answers on the port."""
-        client = httpx.Client(base_url=self.address(port), timeout=60, **settings)
-        eventually(lambda: _answers(client), f"port {port} answers", patience=PATIENCE_S)
-        return client
+        with httpx.Client(base_url=self.address(port), timeout=60, **settings) as client:
+            eventually(lambda: _answers(client), f"port {port} answers", patience=PATIENCE_S)
+            yield client
 
     def run_cell(self, code: str) -> str:
         """What the cell printed, run by a kernel of JupyterLab's server."""
@@ -155,15 +157,18 @@ def check_ray(rented: Rented) -> None:
         eventually(lambda: head.get("/api/version").status_code == 401, "jobs need a token", patience=PATIENCE_S)
         head.headers.update(BEARER)
         assert head.get("/api/version").raise_for_status().json()["ray_version"] == rented.flavour.version
-        eventually(lambda: head.get("/api/jobs/").status_code == 200, "the head takes jobs", patience=PATIENCE_S)
-        asked = (
-            head.post("/api/jobs/", json={"entrypoint": f'python -c "{program}"'}).raise_for_status().json()["submission_id"]
-        )
-        eventually(
-            lambda: head.get(f"/api/jobs/{asked}").json()["status"] in ("SUCCEEDED", "FAILED"),
-            "the job ends",
-            patience=PATIENCE_S,
-        )
+        taken: list[str] = []
+
+        def submit() -> bool:
+            """Refused with 500 until the head's own node has joined it."""
+            answer = head.post("/api/jobs/", json={"entrypoint": f'python -c "{program}"'})
+            taken.extend([answer.json()["submission_id"]] if answer.status_code == 200 else [])
+            return bool(taken)
+
+        eventually(submit, "the head takes a job", patience=PATIENCE_S)
+        [asked] = taken
+        ended = ("SUCCEEDED", "FAILED")
+        eventually(lambda: head.get(f"/api/jobs/{asked}").json()["status"] in ended, "the job ends", patience=PATIENCE_S)
         log = head.get(f"/api/jobs/{asked}/logs").json()["logs"]
         assert head.get(f"/api/jobs/{asked}").json()["status"] == "SUCCEEDED", log
         assert "sum 285" in log

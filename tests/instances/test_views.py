@@ -12,7 +12,6 @@ from common.ids import public_id
 from instances.models import Instance, Quote
 from instances.states import InstanceState
 from marketplace.hosts.offers import set_price
-from marketplace.models import Host
 from storage.models import Image
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
@@ -67,23 +66,22 @@ def test_rent_page_offers_the_choices_of_the_address(page: Client, host: FakeHos
 
 
 def test_flavours_of_a_framework_are_one_choice_with_its_cuda_versions(page: Client, host: FakeHost) -> None:
-    Host.objects.update(cuda="12.8")
     for slug, cuda in (
         ("pytorch-cpu", ""),
-        ("pytorch-cuda12-6", "12.6"),
-        ("pytorch-cuda12-8", "12.8"),
+        ("pytorch-cuda11-8", "11.8"),
+        ("pytorch-cuda12-4", "12.4"),
         ("pytorch-cuda13-0", "13.0"),
     ):
         Image.objects.create(slug=slug, title="PyTorch 2.13", reference=f"berth/{slug}@sha256:1", cuda=cuda)
-    text = page.get(f"/offers/{_offr(host)}/rent?image=pytorch-cuda12-6").content.decode()
+    text = page.get(f"/offers/{_offr(host)}/rent?image=pytorch-cuda11-8").content.decode()
     assert text.count('<strong class="pick-whole">PyTorch 2.13</strong>') == 1
     found = re.findall(r'name="image" value="(pytorch-[^"]+)" (checked)?><span>([^<]+)<', text)
     assert found == [
-        ("pytorch-cuda12-8", "", "CUDA 12.8"),
-        ("pytorch-cuda12-6", "checked", "CUDA 12.6"),
+        ("pytorch-cuda12-4", "", "CUDA 12.4"),
+        ("pytorch-cuda11-8", "checked", "CUDA 11.8"),
         ("pytorch-cpu", "", "without CUDA"),
     ]
-    assert _quote(page, host, image="pytorch-cuda12-6").image.slug == "pytorch-cuda12-6"
+    assert _quote(page, host, image="pytorch-cuda11-8").image.slug == "pytorch-cuda11-8"
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "٣", "100001", "-1", "1e1"])

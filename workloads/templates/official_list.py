@@ -150,12 +150,13 @@ OFFICIAL: Final = (
             "ray job submit --address http://HOST:PORT --working-dir . -- python train.py\n```\n"
         ),
         port={"port": 8265, "name": "Ray", "protocol": "http"},
+        ready_at="/api/local_raylet_healthz",
     ),
     Official(
         slug="code-server",
         image="code-server",
         title="VS Code",
-        icon="🧑‍💻",
+        icon="📝",
         category=Category.DEVELOPMENT,
         description=gettext_noop("VS Code in the browser, by code-server."),
         readme=gettext_noop(
