@@ -7,7 +7,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PY := .venv/bin/python
 UV := .venv/bin/uv
 PACKAGES := devserver config agents vast workloads instances storage marketplace billing accounts common
-CHECKED := $(PACKAGES) scripts tests bench clients/python/src
+CHECKED := $(PACKAGES) scripts tests bench images clients/python/src
 # Linters import the settings, which insist on these; nothing listens there and nothing is opened.
 NOWHERE := DATABASE_URL=postgresql:///nowhere REDIS_URL=redis://nowhere DJANGO_SETTINGS_MODULE=config.settings.test
 COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \

@@ -10,7 +10,7 @@ import argparse
 import subprocess
 import sys
 
-from scripts.images.build import build, read_sbom, size_of
+from scripts.images.build import How, build, read_sbom, size_of
 from scripts.images.lock import lock
 from scripts.images.matrix import Flavour, MatrixError, read_matrix, with_starts
 
@@ -29,11 +29,11 @@ def chosen(matrix: dict[str, Flavour], images: list[str], flavour: str) -> list[
     return [matrix[f"{name}:{flavour}"] for name in images]
 
 
-def build_all(matrix: dict[str, Flavour], wanted: list[Flavour], *, use_cache: bool) -> None:
+def build_all(matrix: dict[str, Flavour], wanted: list[Flavour], how: How) -> None:
     """Build these flavours after those that they start from."""
     for flavour in with_starts(matrix, wanted):
         start = matrix[flavour.start].reference if flavour.start in matrix else flavour.start
-        seconds = build(flavour, start, use_cache=use_cache)
+        seconds = build(flavour, start, how)
         print(f"{flavour.reference}\t{seconds:.0f} s\t{size_of(flavour.reference) / 1e9:.2f} GB", flush=True)
 
 
@@ -54,6 +54,7 @@ def main() -> None:
     building.add_argument("images", nargs="*")
     building.add_argument("--flavour", default="cpu")
     building.add_argument("--no-cache", action="store_true", help="repeat every step")
+    building.add_argument("--no-compile", action="store_true", help="leave bytecode out: for trying, as CI does")
     verbs.add_parser("sbom", help="print an image's bill of materials").add_argument("reference")
     verbs.add_parser("lock", help="compile the locks").add_argument("--upgrade", action="store_true")
     given = parser.parse_args()
@@ -71,7 +72,11 @@ def _run(given: argparse.Namespace) -> None:
         case "list":
             list_all(matrix)
         case "build":
-            build_all(matrix, chosen(matrix, given.images, given.flavour), use_cache=not given.no_cache)
+            build_all(
+                matrix,
+                chosen(matrix, given.images, given.flavour),
+                How(use_cache=not given.no_cache, compile=not given.no_compile),
+            )
         case "sbom":
             print(read_sbom(given.reference))
         case "lock":

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,15 @@ _AUTHORITIES: Final = Path("/usr/local/share/ca-certificates")
 _SBOM: Final = "/usr/share/berth/sbom.json"
 
 
-def build(flavour: Flavour, start: str, *, use_cache: bool = True) -> float:
+@dataclass(frozen=True)
+class How:
+    """Choices of a build: steps of earlier builds are used again, Python's modules are compiled."""
+
+    use_cache: bool = True
+    compile: bool = True
+
+
+def build(flavour: Flavour, start: str, how: How) -> float:
     """Build one flavour from `start`, the reference of what it starts from; return the seconds that it took.
 
     Raises:
@@ -23,12 +32,11 @@ def build(flavour: Flavour, start: str, *, use_cache: bool = True) -> float:
     before = _image_id(flavour.reference)
     with handed_over(flavour) as wheels:
         network = ["--network", "host"] if wheels else []
-        words = [
-            word for name, value in _arguments(flavour, start, wheels).items() for word in ("--build-arg", f"{name}={value}")
-        ]
-        command = ["docker", "build", "--force-rm", "--tag", flavour.reference, "--file", FOLDER / flavour.dockerfile]
-        cache = [] if use_cache else ["--no-cache"]
-        _run([*command, *network, *cache, *words, *_labels(flavour), flavour.folder])
+        given = {**_arguments(flavour, start), "WHEELS": wheels, "COMPILE": str(int(how.compile))}
+        words = [word for name, value in given.items() for word in ("--build-arg", f"{name}={value}")]
+        command = ["docker", "build", "--force-rm", "--tag", flavour.reference, "--file", str(FOLDER / flavour.dockerfile)]
+        cache = [] if how.use_cache else ["--no-cache"]
+        _run([*command, *network, *cache, *words, *_labels(flavour), str(flavour.folder)])
     if before and before != _image_id(flavour.reference):
         subprocess.run(["docker", "rmi", before], capture_output=True, check=False)  # noqa: S603, S607 (kept while it is used)
     return time.monotonic() - began
@@ -44,7 +52,7 @@ def size_of(reference: str) -> int:
     return int(_run(["docker", "image", "inspect", "--format", "{{.Size}}", reference]))
 
 
-def _arguments(flavour: Flavour, start: str, wheels: str) -> dict[str, str]:
+def _arguments(flavour: Flavour, start: str) -> dict[str, str]:
     found = {
         "BASE": start,
         "CUDA": flavour.cuda,
@@ -54,7 +62,7 @@ def _arguments(flavour: Flavour, start: str, wheels: str) -> dict[str, str]:
     if not flavour.lock:
         return {**found, "PYTHON": flavour.python}
     own = {"NAME": flavour.image, "LOCK": flavour.lock, "MODULE": flavour.module, "APT": " ".join(flavour.apt)}
-    return {**found, **own, "WHEELS": wheels}
+    return {**found, **own}
 
 
 def _labels(flavour: Flavour) -> list[str]:
@@ -83,7 +91,7 @@ def _image_id(reference: str) -> str:
     return found.stdout.strip() if found.returncode == 0 else ""
 
 
-def _run(command: list[str | Path]) -> str:
+def _run(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (words of the matrix)
     if done.returncode:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-40:])

@@ -97,8 +97,9 @@ def locked_version(text: str, package: str) -> str:
 def _flavour(name: str, fields: dict[str, Any]) -> Flavour:
     given = {**fields, "name": name, "start": fields["from"]}
     del given["from"]
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     try:
-        flavour = Flavour(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+        flavour = Flavour(**values)
     except TypeError as error:
         raise MatrixError(f"{fields['image']}:{name}: {error}") from error
     return flavour if flavour.version else Flavour(**{**vars(flavour), "version": _version(flavour)})

@@ -53,7 +53,8 @@ class Rented:
         asked = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "username": "", "session": "s", "version": "5.3"}
         content = {"code": code, "silent": False, "store_history": False, "stop_on_error": True, "allow_stdin": False}
         message = {"channel": "shell", "header": asked, "parent_header": {}, "metadata": {}, "content": content}
-        said, finished = "", set()
+        said = ""
+        finished: set[str] = set()
         with connect(url, additional_headers={"Authorization": f"token {TOKEN}"}, max_size=None) as channel:
             channel.send(json.dumps(message))
             while finished != {"reply", "idle"}:  # on two channels, in either order
