@@ -177,6 +177,7 @@ def check_ray(rented: Rented) -> None:
 
 def check_code_server(rented: Rented) -> None:
     with rented.client(8080) as editor:
+        eventually(lambda: editor.get("/").status_code == 302, "the editor asks for its password", patience=PATIENCE_S)
         assert editor.get("/").headers["Location"].startswith("./login")
         assert "Incorrect password" in editor.post("/login", data={"password": "wrong"}).text
         assert editor.post("/login", data={"password": TOKEN, "base": ".", "href": rented.address(8080)}).status_code == 302
