@@ -13,7 +13,7 @@ from scripts.images.matrix import Flavour, read_matrix, with_starts
 from tests.docker.conftest import Host, Ssh, free_port
 from tests.docker.official import CHECKS, Rented
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 MATRIX: Final = read_matrix()
 IN_CI: Final = [flavour for flavour in MATRIX.values() if flavour.in_ci]
