@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,10 @@ def ci(real_market: Stack, tmp_path_factory: pytest.TempPathFactory) -> Terminal
 
 
 @pytest.fixture(scope="module")
-def box(ci: Terminal) -> str:
+def box(ci: Terminal) -> Iterator[str]:
     ci.must("rent", "4090", "--image", "berth-test", "--disk", "1", "--name", "train", "--yes")
-    return str(ci.json("show", "train")["id"])
+    yield str(ci.json("show", "train")["id"])
+    ci.must("rm", "train", "--yes", "--wait")
 
 
 def shell(ci: Terminal, box: str, script: str, folder: Path) -> subprocess.CompletedProcess[str]:
