@@ -6,9 +6,10 @@ from django.utils.translation import gettext as _
 
 from common.errors import FieldError
 from instances.errors import ImageNeedsCuda
+from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.leasing.offer_selectors import OfferView
 from marketplace.pricing.offer_requirements import ImageNeeds
-from marketplace.search.index.cuda_versions import version_number
+from marketplace.search.index.cuda_versions import gpus_without, version_number
 from storage.errors import ImageElsewhere, ImagePrivate, ImageTooLarge
 from storage.images.selectors import LOGIN_REMOVED, lacks_login, needs_of_image
 
@@ -25,7 +26,15 @@ def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> 
             "needed": image.cuda,
             "has": has,
         }
-        raise ImageNeedsCuda(message, errors=[FieldError("image", "invalid", message)])
+        raise _needs_cuda(message)
+    if offer.gpu_model in gpus_without(needs.cuda):
+        model = by_slug(offer.gpu_model)
+        message = _("This image needs CUDA %(needed)s; the last version that runs on %(gpu)s is %(last)s.") % {
+            "needed": image.cuda,
+            "gpu": model.name,
+            "last": model.cuda_last,
+        }
+        raise _needs_cuda(message)
     if not needs.lies_at(offer.host_id):
         raise ImageElsewhere("The image is stored only on the host that it was saved on. Choose an offer of that host.")
     if lacks_login(image):
@@ -37,7 +46,12 @@ def image_fits(offer: OfferView, image: "Image") -> bool:
     """Return whether the image can run there without a data disk."""
     needs = needs_of_image(image)
     fits: bool = needs.driver_suffices(version_number(offer.cuda)) and needs.room_suffices(offer.disk_free_gb, 0)
+    fits = fits and offer.gpu_model not in gpus_without(needs.cuda)
     return fits and needs.lies_at(offer.host_id) and not lacks_login(image)
+
+
+def _needs_cuda(message: str) -> ImageNeedsCuda:
+    return ImageNeedsCuda(message, errors=[FieldError("image", "invalid", message)])
 
 
 def _check_room(offer: OfferView, needs: ImageNeeds, data_disk_gb: int) -> None:

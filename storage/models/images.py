@@ -148,6 +148,11 @@ class Image(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def full_title(self) -> str:
+        """Return the title with the CUDA version, in which images of one title differ."""
+        return f"{self.title} · CUDA {self.cuda}" if self.cuda and f"CUDA {self.cuda}" not in self.title else self.title
+
 
 class ImagePull(models.Model):
     """Progress of the pull of one instance's image, as its agent last reported it."""

@@ -1,9 +1,11 @@
 """Creation of the official templates: a sweep makes one for each kind of official image, and keeps it up to date."""
 
+from datetime import datetime
 from typing import Any
 
 from common.db.transactions import use_case
 from storage.images.selectors import active_images
+from storage.models import Image
 from workloads.models import LaunchTemplate
 from workloads.states import Review, Visibility
 from workloads.templates.content import read_content
@@ -19,10 +21,16 @@ def register_official_templates() -> int:
     images = [image for image in active_images() if image.official]
     changed = 0
     for one in OFFICIAL:
-        image = next((image for image in images if image.slug.startswith(one.image)), None)
+        fitting = [image for image in images if image.slug.startswith(one.image)]
+        image = max(fitting, key=_newest_with_cuda, default=None)
         with use_case():
             changed += _hide(one) if image is None else _register(one, image.slug, image.cuda)
     return changed
+
+
+def _newest_with_cuda(image: Image) -> tuple[bool, datetime]:
+    """Return the order in which images are preferred: those for GPUs, then the last one that was registered."""
+    return bool(image.cuda), image.created_at
 
 
 def _hide(one: Official) -> int:

@@ -55,7 +55,7 @@ class RentForm(MountFields, ModeFields, TemplateFormFields):
         self._choose(
             "data_disk_gb", [(size, f"{size} GB" if size else _("none")) for size in self._disks(offer)], _FIRST_DISK_GB
         )
-        self._choose("image", [(image.slug, image.title) for image in images], next(iter(self.images), ""))
+        self._choose("image", [(image.slug, image.full_title) for image in images], next(iter(self.images), ""))
         self._choose("ssh_key_ids", names, [key_id for key_id, _name in names])
         self.sell(offer)
 
@@ -68,10 +68,14 @@ class RentForm(MountFields, ModeFields, TemplateFormFields):
 
     @property
     def frameworks(self) -> list[list["Image"]]:
-        """Return the images, with the official ones of one title, which differ in CUDA, together: highest CUDA first."""
-        found: dict[str, list[Image]] = {}
+        """Return the images, with official ones of one title that differ in CUDA together: highest CUDA first."""
+        found: dict[tuple[bool, str], list[Image]] = {}
         for image in self.images.values():
-            found.setdefault(image.title if image.official else image.slug, []).append(image)
+            same = found.setdefault((image.official, image.title if image.official else image.slug), [])
+            if any(image.cuda == other.cuda for other in same):
+                found[True, image.slug] = [image]
+            else:
+                same.append(image)
         return [sorted(same, key=lambda image: version_number(image.cuda), reverse=True) for same in found.values()]
 
     @property
@@ -126,7 +130,7 @@ class WatchForm(forms.Form):
     def __init__(self, *args: Any, images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         names = [(public_id("key", key.pk), key.name) for key in keys]
-        self._choose("image", [(image.slug, image.title) for image in images])
+        self._choose("image", [(image.slug, image.full_title) for image in images])
         self._choose("ssh_key_ids", names)
         self.fields["ssh_key_ids"].initial = [key_id for key_id, _name in names]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from marketplace.pricing.offer_requirements import NO_IMAGE, needs_of
 from marketplace.search.index.column_store import ColumnStore, stored
+from marketplace.search.index.cuda_versions import gpus_without
 from marketplace.search.index.filters import Mask, mask_of
 from marketplace.search.index.price_columns import PriceColumns
 from marketplace.search.language.fields import Condition, OfferQuery
@@ -74,6 +75,10 @@ class SearchExecution:
     def _fits_image(self) -> Mask:
         needs = self.query.image_needs
         fits: Mask = needs.driver_suffices(self.store["cuda"])
+        known = self.store.words["gpu"].known
+        old = [code for code in map(known, gpus_without(needs.cuda)) if code is not None]
+        if old:
+            fits &= ~np.isin(self.store["gpu"], old)
         if needs.room_gb:
             fits &= needs.room_suffices(self.store["disk_free"], self.query.data_disk_gb)
         if needs.host_id is not None:

@@ -187,3 +187,22 @@ def test_the_rent_page_offers_the_images_that_the_host_can_run(
         refresh_offers_of_host(host_id=each.host.pk)
         page = browser.get(f"/offers/{public_id('offr', each.offer.pk)}/rent").content.decode()
         assert [name for name in names if f'value="{name}"' in page] == expected
+
+
+def test_an_image_is_offered_on_no_gpu_that_its_cuda_has_dropped(hana: User, rin: User, image: Image) -> None:
+    """CUDA 12.9 is the last version for a V100, whose newest driver says 13.0 all the same."""
+    old, new = FakeHost(hana, model="Tesla V100-SXM2-32GB"), FakeHost(hana)
+    for each in (old, new):
+        Host.objects.filter(pk=each.host.pk).update(cuda="13.0")
+        refresh_offers_of_host(host_id=each.host.pk)
+    register_image(slug="cuda-12", reference="twelve:1", title="Twelve", cuda="12.9")
+    register_image(slug="cuda-13", reference="thirteen:1", title="Thirteen", cuda="13.0")
+    browser = Client()
+    browser.force_login(rin)
+    both = {public_id("offr", each.offer.pk) for each in (old, new)}
+    for name, expected in (("cuda-12", both), ("cuda-13", both - {public_id("offr", old.offer.pk)})):
+        assert shown(browser, {"image": name}).keys() == quoted(browser, [old, new], {"image": name}).keys() == expected
+    page = browser.get(f"/offers/{public_id('offr', old.offer.pk)}/rent").content.decode()
+    assert 'value="cuda-12"' in page and 'value="cuda-13"' not in page
+    refused = post(browser, "/api/v1/quotes", {"offer": public_id("offr", old.offer.pk), "image": "cuda-13"}).json()
+    assert (refused["code"], "V100" in refused["detail"], "12.9" in refused["detail"]) == ("image_needs_cuda", True, True)

@@ -1,5 +1,6 @@
 """Launch templates over the API: made, versioned, seen, reviewed, rented with."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -355,6 +356,17 @@ def test_each_official_image_has_a_template(api: Client, able: FakeHost, client:
         assert [port["port"] for port in row["version"]["ports"]] == ([flavour.port] if flavour.port else []), name
         asked = {"inputs": {"MODEL": "some/model"}} if name in ("llm", "diffusion") else {}
         assert quoted(api, able, launch_template=row["slug"], data_disk_gb=10, **asked).status_code == 201, name
+
+
+def test_an_official_template_takes_the_newest_image_for_gpus(client: Client) -> None:
+    for at, (slug, cuda) in enumerate(
+        (("pytorch-2-12-cuda13-0", "13.0"), ("pytorch-2-13-cuda13-0", "13.0"), ("pytorch-a-cpu", ""))
+    ):
+        when = clock.now() + timedelta(seconds=at)
+        Image.objects.create(slug=slug, title="PyTorch", reference=f"berth/{slug}@sha256:1", cuda=cuda, created_at=when)
+    register_official_templates()
+    listed = client.get("/api/v1/launch-templates").json()["results"]
+    assert [row["version"]["image"] for row in listed if "pytorch" in row["version"]["image"]] == ["pytorch-2-13-cuda13-0"]
 
 
 def test_list_is_searched(api: Client, able: FakeHost) -> None:

@@ -92,4 +92,4 @@ def _visibility_form(user: User, template: LaunchTemplate) -> VisibilityForm:
 
 
 def image_choices(user: User) -> list[tuple[str, str]]:
-    return [(image.slug, image.title) for image in usable_images(user).order_by("-official", "slug")[:200]]
+    return [(image.slug, image.full_title) for image in usable_images(user).order_by("-official", "slug")[:200]]
