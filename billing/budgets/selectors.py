@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from billing.constants import HOLD_SOURCE, INSTANCE_SOURCE
 from billing.ledger.raw_rows import planned_rows, rows
 from billing.models import Budget, Notice
+from billing.models.metering import PAYABLE_UNTIL_SQL, PROVABLE
 from common import clock
 from common.errors import NotFound
 
@@ -103,17 +104,18 @@ WHERE wallet.id = ANY(%(wallets)s::uuid[])
 """
 
 # Meters that are open past the end of their hold: a wallet with money and room in its budgets would have been renewed
-# before.
-_ENDED = """
+# before. What has not been proven for a while has the rest of its hold to go on with.
+_ENDED = f"""
 SELECT source_id, payer_id,
        CASE WHEN most_micros IS NULL
             THEN billing_meter_cost(meter, funded_until + interval '1 hour') - billing_meter_cost(meter, funded_until)
             ELSE most_micros / rate_hours END
 FROM billing_meter meter
-WHERE closed_at IS NULL AND source_kind = %(kind)s AND funded_until <= %(now)s
+WHERE closed_at IS NULL AND source_kind = %(kind)s
+  AND funded_until <= %(at)s AND funded_until <= {PAYABLE_UNTIL_SQL}
   AND (%(source)s::uuid IS NULL OR source_id = %(source)s)
 ORDER BY funded_until, id
-"""
+"""  # noqa: S608  (its parts are constants)
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,7 @@ def over_budget(*, source_kind: str, now: datetime, source_id: UUID | None = Non
 
     The result maps each source to the first budget that is exhausted.
     """
-    ended = rows(_ENDED, kind=source_kind, now=now, source=source_id)
+    ended = rows(_ENDED, kind=source_kind, at=now, provable=PROVABLE, source=source_id)
     headrooms = (
         budget_headrooms_of([wallet_id for _source, wallet_id, _cost in ended], now=now, lock=lock)
         if ended

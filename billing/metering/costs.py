@@ -7,6 +7,7 @@ from uuid import UUID
 
 from billing.ledger.raw_rows import planned_rows, rows
 from billing.models import Hold, Meter
+from billing.models.metering import PAYABLE_UNTIL_SQL, PROVABLE
 
 _HOUR = timedelta(hours=1)
 
@@ -32,12 +33,13 @@ GROUP BY source_kind, source_id
 """
 
 # Only those whose wallet cannot pay the next hour at its highest possible price: an outage of the renewal sweep must
-# not stop a renter with enough money.
-_EXHAUSTED = """
+# not stop a renter with enough money. What has not been proven for a while has the rest of its hold to go on with.
+_EXHAUSTED = f"""
 SELECT meter.source_id
 FROM billing_meter meter
 JOIN billing_wallet payer ON payer.id = meter.payer_id
-WHERE meter.closed_at IS NULL AND meter.source_kind = %(kind)s AND meter.funded_until <= %(now)s
+WHERE meter.closed_at IS NULL AND meter.source_kind = %(kind)s
+  AND meter.funded_until <= %(at)s AND meter.funded_until <= {PAYABLE_UNTIL_SQL}
   AND (%(source)s::uuid IS NULL OR meter.source_id = %(source)s)
   AND (meter.capped_at IS NULL OR meter.capped_at > meter.funded_until OR NOT calendar)
   AND payer.balance_micros - payer.held_micros
@@ -45,7 +47,7 @@ WHERE meter.closed_at IS NULL AND meter.source_kind = %(kind)s AND meter.funded_
              THEN billing_meter_cost(meter, funded_until + interval '1 hour') - billing_meter_cost(meter, funded_until)
              ELSE most_micros / rate_hours END
 ORDER BY meter.funded_until, meter.id
-"""
+"""  # noqa: S608  (its parts are constants)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def exhausted_sources(*, source_kind: str, now: datetime, source_id: UUID | None
     Call `extend_holds` first: a coupon, or the rest of a hold, may still pay. `source_id` limits the search to
     one source.
     """
-    return [row[0] for row in rows(_EXHAUSTED, kind=source_kind, now=now, source=source_id)]
+    return [row[0] for row in rows(_EXHAUSTED, kind=source_kind, at=now, provable=PROVABLE, source=source_id)]
 
 
 def open_holds(*, source_kind: str, source_ids: Sequence[UUID] | None = None) -> dict[UUID, int]:

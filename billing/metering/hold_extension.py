@@ -9,26 +9,20 @@ from uuid import UUID
 from django.db import connection
 
 from billing.budgets.selectors import STOPPED_KINDS, BudgetHeadrooms, budget_headrooms_of
-from billing.constants import HOLD_RENEWAL_LEAD, PROOF_BRIDGE, RENEW_BATCH
+from billing.constants import HOLD_RENEWAL_LEAD, RENEW_BATCH
 from billing.coupons import redemption
 from billing.coupons.selectors import coupon_micros
 from billing.ledger.postings import lock_wallets
+from billing.models.metering import PAYABLE_UNTIL_SQL, PROVABLE
 from billing.pricing.rates import charge, elapsed_microseconds, funded_span
 from billing.pricing.tariffs import Scope, Tariff
 from common.db.transactions import use_case
 
 _HOUR = timedelta(hours=1)
 _WORTH_WRITING = timedelta(seconds=1)
-# After its last proof a meter can be charged for at most the bridge: a later proof begins another one. So nothing more is
-# held for what is silent, and what comes within the bridge finds its money there, as long ahead as any other.
-_PROVABLE_S = (PROOF_BRIDGE + HOLD_RENEWAL_LEAD).total_seconds()
-
-_NEEDED_UNTIL = (
-    "CASE WHEN calendar THEN %(soon)s ELSE LEAST(%(soon)s, proven_until + %(provable_s)s * interval '1 second') END"
-)
 _PAYERS_TO_RENEW = f"""
 SELECT DISTINCT payer_id FROM billing_meter meter JOIN billing_wallet payer ON payer.id = payer_id
-WHERE closed_at IS NULL AND funded_until <= %(soon)s AND funded_until <= {_NEEDED_UNTIL} AND payer.owner_id IS NOT NULL
+WHERE closed_at IS NULL AND funded_until <= %(at)s AND funded_until <= {PAYABLE_UNTIL_SQL} AND payer.owner_id IS NOT NULL
   AND (capped_at IS NULL OR calendar AND capped_at > funded_until)
 """  # noqa: S608  (its parts are constants of this module)
 
@@ -36,16 +30,16 @@ WHERE closed_at IS NULL AND funded_until <= %(soon)s AND funded_until <= {_NEEDE
 _RENEWABLE = f"""
 SELECT meter.id, hold.id, hold.wallet_id, meter.source_kind, meter.source_id, meter.mode, meter.gpu_model,
        meter.rate_micros, meter.rate_hours, meter.steps_us, meter.steps_micros, meter.most_micros, meter.base_us,
-       meter.opened_at, meter.settled_until, meter.funded_until, {_NEEDED_UNTIL},
+       meter.opened_at, meter.settled_until, meter.funded_until, {PAYABLE_UNTIL_SQL},
        hold.amount_micros - (
-           SELECT COALESCE(sum(billing_meter_cost(other, billing_meter_end(other, %(soon)s))
+           SELECT COALESCE(sum(billing_meter_cost(other, billing_meter_end(other, %(at)s))
                                - billing_meter_cost(other, other.settled_until)), 0)
            FROM billing_meter other
            WHERE other.source_kind = meter.source_kind AND other.source_id = meter.source_id
              AND NOT other.is_finished AND other.id <> meter.id)::bigint
 FROM billing_meter meter
 JOIN billing_hold hold USING (source_kind, source_id)
-WHERE meter.closed_at IS NULL AND meter.funded_until <= %(soon)s AND meter.funded_until <= {_NEEDED_UNTIL}
+WHERE meter.closed_at IS NULL AND meter.funded_until <= %(at)s AND meter.funded_until <= {PAYABLE_UNTIL_SQL}
   AND hold.released_at IS NULL
   AND (meter.capped_at IS NULL OR meter.calendar AND meter.capped_at > meter.funded_until)
   AND hold.wallet_id = ANY(%(wallets)s::uuid[])
@@ -144,7 +138,7 @@ def extend_holds(*, now: datetime) -> int:
     """
     soon = now + HOLD_RENEWAL_LEAD
     with connection.cursor() as cursor:
-        cursor.execute(_PAYERS_TO_RENEW, {"soon": soon, "provable_s": _PROVABLE_S})
+        cursor.execute(_PAYERS_TO_RENEW, {"at": soon, "provable": PROVABLE})
         payers = [row[0] for row in cursor.fetchall()]
     batches = [payers[start : start + RENEW_BATCH] for start in range(0, len(payers), RENEW_BATCH)]
     return sum(_extend_batch(batch, soon, now) for batch in batches)
@@ -155,7 +149,7 @@ def _extend_batch(wallet_ids: Sequence[UUID], soon: datetime, now: datetime) -> 
         wallets = lock_wallets(wallet_ids)
         spendable = {wallet.pk: wallet.spendable_micros for wallet in wallets.values()}
         with connection.cursor() as cursor:
-            cursor.execute(_RENEWABLE, {"soon": soon, "provable_s": _PROVABLE_S, "wallets": list(wallet_ids)})
+            cursor.execute(_RENEWABLE, {"at": soon, "provable": PROVABLE, "wallets": list(wallet_ids)})
             meters = [_renewable(row) for row in cursor.fetchall()]
             cursor.execute(_WITH_COUPONS, {"wallets": list(wallet_ids)})
             owners = dict(cursor.fetchall())

@@ -1,7 +1,7 @@
 """Metering: what runs at which price, money held for it, charged periods, and agreed terms."""
 
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.contrib.postgres.constraints import ExclusionConstraint
@@ -11,6 +11,7 @@ from django.db.models import ExpressionWrapper, F, Q
 from django.db.models.functions import Least
 from django.utils.translation import gettext_lazy as _
 
+from billing.constants import HOLD_RENEWAL_LEAD, PROOF_BRIDGE
 from billing.known_words import known_words
 from billing.models.ledger import AppendOnly, Entry, Posting, TsTzRange, Wallet
 from billing.pricing.rates import elapsed_microseconds
@@ -18,6 +19,10 @@ from billing.pricing.tariffs import Tariff
 from common import clock
 from common.ids import new_uuid
 
+# The end of what an open meter can be charged for, as things stand at the time `at`. Beyond its last proof that is at most
+# the bridge: a later proof opens another meter, on the rest of the hold. The lead is the time to hold more in.
+PAYABLE_UNTIL_SQL: Final = "CASE WHEN calendar THEN %(at)s ELSE LEAST(%(at)s, proven_until + %(provable)s) END"
+PROVABLE: Final = PROOF_BRIDGE + HOLD_RENEWAL_LEAD
 _END = Least("proven_until", "funded_until", "capped_at")  # PostgreSQL's LEAST ignores a missing cap
 
 

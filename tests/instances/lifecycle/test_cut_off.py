@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import User
-from billing.models import Meter
+from billing.models import Entry, Meter, Wallet
 from common import clock
 from common.ids import public_id
 from instances.lifecycle.start import restart_instance, start_instance
@@ -15,7 +15,8 @@ from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import UNIT, assert_sound, charged, grant
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
-from tests.instances.modes import sell
+from tests.instances.modes import running, sell
+from tests.instances.sweeps import run_sweeps
 
 SECOND = 1_000  # micro-units: 3.60 an hour
 
@@ -60,6 +61,26 @@ def test_it_costs_nothing_until_it_is_reached(rin: User, host: FakeHost, hours: 
     stopped(rin, host, cut)
     assert charged(cut.pk) == (60 + 20) * SECOND
     assert_sound()
+
+
+@pytest.mark.parametrize("mode", ["hourly", "reserved"])
+def test_it_is_not_stopped_while_most_of_its_hold_is_left(rin: User, host: FakeHost, hours: Clock, mode: str) -> None:
+    """Its hold was for the next hour of use, of which there is none; its term does not end early, which would cost it."""
+    sell(host)
+    terms = {"term": "month", "payment": "none"} if mode == "reserved" else {}
+    instance = running(rin, host, mode, **terms)
+    host.cut_off(instance)
+    wallet = Wallet.objects.get(owner=rin, kind=Wallet.Kind.RENTER)
+    Wallet.objects.filter(pk=wallet.pk).update(balance_micros=wallet.held_micros)
+    for _ in range(9):
+        run_for(host, hours, 600)
+        run_sweeps()
+    assert (again(instance).state, again(instance).billing_mode) == ("running", mode)
+    host.cut_off(instance, "")
+    run_for(host, hours, 1200)
+    run_sweeps()
+    assert (again(instance).state, again(instance).billing_mode) == ("running", mode), "its hold pays the rest of the hour"
+    assert not Entry.objects.filter(wallet__owner=rin, wallet__kind="debt").exists()
 
 
 def test_its_renter_and_the_operator_are_told_and_the_ledger_has_it_once(
