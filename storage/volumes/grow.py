@@ -14,9 +14,7 @@ from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import StaleRow, wrong_field
 from common.messages.rendering import columns
-from common.money import format_money
 from marketplace.constants import DATA_DISK_GB_MAX
-from marketplace.errors import PriceChanged
 from marketplace.hosts.storage_selectors import storage_price
 from storage.constants import GROW_WITHIN
 from storage.errors import NoStorage, VolumeBusy
@@ -25,7 +23,7 @@ from storage.operations.metering import close_volume, hold_for_volume, open_volu
 from storage.operations.services import request_operation
 from storage.states import OperationState, VolumeState
 from storage.volumes.selectors import volume_of
-from storage.volumes.volumes import check_idle, lock_volume, promised_gb
+from storage.volumes.volumes import check_idle, check_price, lock_volume, promised_gb
 
 KIND: Final = "grow_volume"
 
@@ -67,14 +65,6 @@ def check_usable(volume: Volume) -> None:
     if volume.lost_at is not None:
         raise VolumeBusy("Its host can't find the volume. Restore a snapshot, or try again once the volume is back.")
     check_idle(volume.pk)
-
-
-def check_price(micros: int, most: int | None) -> None:
-    """Raise PriceChanged if the price per day is above the agreed maximum (micro-units)."""
-    if most is not None and micros > most:
-        now = format_money(micros)
-        detail = f"It costs {now} a day by now, more than was agreed to. Set max_daily_rate to accept it."
-        raise PriceChanged(detail, daily_rate=now)
 
 
 def _agreed(volume: Volume, size_gb: int) -> int | None:

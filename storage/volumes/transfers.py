@@ -23,13 +23,14 @@ from storage.models import Volume, VolumeMove
 from storage.operations.metering import hold_for_volume
 from storage.operations.services import request_operation
 from storage.states import VolumeMoveKind, VolumeState
-from storage.volumes.grow import check_price, check_usable
+from storage.volumes.grow import check_usable
 from storage.volumes.selectors import volume_of, volumes_of
 from storage.volumes.transfer_selectors import open_volume_moves
 from storage.volumes.volumes import (
     OWNER,
     change_volume_state,
     check_name,
+    check_price,
     check_unused,
     insert_volume,
     lock_volume,

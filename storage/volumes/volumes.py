@@ -13,8 +13,10 @@ from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import wrong_field
 from common.messages.rendering import columns
+from common.money import format_money
 from common.transitions import move
 from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.errors import PriceChanged
 from marketplace.hosts.storage_selectors import StorageHost, storage_host
 from storage.constants import COPY_WITHIN, DROP_WITHIN, MAKE_WITHIN, NAME_PATTERN, VOLUMES_AT_MOST
 from storage.errors import NoStorage, SnapshotNotReady, TooManyVolumes, VolumeBusy, VolumeElsewhere, VolumeNameTaken
@@ -32,12 +34,18 @@ OWNER: Final = "owner"
 
 
 def create_volume(
-    *, owner: User, name: str, size_gb: int | None = None, host_id: UUID | None = None, snapshot_id: UUID | None = None
+    *,
+    owner: User,
+    name: str,
+    size_gb: int | None = None,
+    host_id: UUID | None = None,
+    snapshot_id: UUID | None = None,
+    max_micros_per_day: int | None = None,
 ) -> Volume:
     """Order an empty volume on a host, or a copy of a snapshot on the snapshot's host.
 
     It is charged from the moment that it is ready. Raises NotFound, InvalidInput, VolumeNameTaken, TooManyVolumes,
-    NoStorage, SnapshotNotReady or InsufficientFunds.
+    NoStorage, PriceChanged, SnapshotNotReady or InsufficientFunds.
     """
     check_name(name)
     with use_case():
@@ -55,10 +63,19 @@ def create_volume(
             snapshot=snapshot,
             created_at=clock.now(),
         )
+        check_price(volume.micros_per_day, max_micros_per_day)
         hold_for_volume(volume)
         insert_volume(volume)
         _request_creation(volume, snapshot)
     return volume
+
+
+def check_price(micros: int, most: int | None) -> None:
+    """Raise PriceChanged if the price per day is above the agreed maximum (micro-units)."""
+    if most is not None and micros > most:
+        now = format_money(micros)
+        detail = f"It costs {now} a day by now, more than was agreed to. Set max_daily_rate to accept it."
+        raise PriceChanged(detail, daily_rate=now)
 
 
 def delete_volume(*, owner: User, volume_id: UUID) -> Volume:

@@ -23,6 +23,7 @@ from common.errors import wrong_field
 from common.http.resource_schemas import list_of, schema_of
 from common.http.views import validated
 from common.ids import parse_public_id
+from common.money import parse_money
 from instances.core.selectors import instance_of
 from instances.volumes.attach import (
     attach_data_set,
@@ -93,11 +94,13 @@ class VolumesView(GenericAPIView[Any]):
     )
     def post(self, request: Request) -> Response:
         wanted, owner = validated(serializers.VolumeIn, request.data), current_user(request)
+        most = wanted.get("max_daily_rate")
         order: dict[str, Any] = {
             "name": wanted["name"],
             "size_gb": wanted.get("size_gb"),
             "host_id": _id_or_none(HOST_PREFIX, wanted.get("host")),
             "snapshot_id": _id_or_none(SNAPSHOT_PREFIX, wanted.get("snapshot")),
+            "max_micros_per_day": None if most is None else parse_money(most),
         }
         return idempotent_response(request, lambda: (201, shown_volume(owner, create_volume(owner=owner, **order).pk)))
 

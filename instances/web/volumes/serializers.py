@@ -23,6 +23,7 @@ class VolumeIn(serializers.Serializer[Any]):
     )
     host = Text(required=False, allow_null=True, help_text="host_…; GET /storage-hosts lists those that take volumes")
     snapshot = Text(required=False, allow_null=True, help_text="snap_…")
+    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Refuse when a day of it would cost more")
 
 
 class ResizeVolumeIn(serializers.Serializer[Any]):

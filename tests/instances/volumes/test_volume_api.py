@@ -79,6 +79,9 @@ def test_a_volume_costs_its_days_from_ready_to_deleted(
     body = {"name": "models", "host": f"host_{host.host.pk.hex}", "size_gb": 20}
     tried = api.post("/api/v1/volumes?dry_run=true", body, content_type="application/json")
     assert (tried.status_code, Volume.objects.count()) == (200, 0)
+    dear = call(api, "/volumes", {**body, "max_daily_rate": "1.99"})
+    assert (dear.status_code, dear.json()["code"], dear.json()["daily_rate"]) == (409, "price_changed", "2.00")
+    assert Volume.objects.count() == 0
     first = must(call(api, "/volumes", body, **{"Idempotency-Key": "one"}), 201)
     assert must(call(api, "/volumes", body, **{"Idempotency-Key": "one"}), 201) == first
     assert Volume.objects.count() == 1

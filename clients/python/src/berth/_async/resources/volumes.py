@@ -34,6 +34,7 @@ class Volumes(AsyncResource):
         size_gb: int | UnsetType | None = UNSET,
         host: str | UnsetType | None = UNSET,
         snapshot: str | UnsetType | None = UNSET,
+        max_daily_rate: Decimal | str | UnsetType | None = UNSET,
         dry_run: bool = False,
         idempotency_key: str | None = None,
         timeout: float | None = None,
@@ -45,13 +46,20 @@ class Volumes(AsyncResource):
             size_gb: Left out: the snapshot's
             host: host_…; GET /storage-hosts lists those that take volumes
             snapshot: snap_…
+            max_daily_rate: Refuse when a day of it would cost more
         """
         return await self._send(
             Call(
                 "POST",
                 "/api/v1/volumes",
                 models.VolumeOut,
-                body={"name": name, "size_gb": size_gb, "host": host, "snapshot": snapshot},
+                body={
+                    "name": name,
+                    "size_gb": size_gb,
+                    "host": host,
+                    "snapshot": snapshot,
+                    "max_daily_rate": max_daily_rate,
+                },
                 dry_run=dry_run,
                 key=self._key(idempotency_key),
                 timeout=timeout,

@@ -3,6 +3,8 @@
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from berth import errors
 from berth.cli.declared.files import Document
 from berth.cli.declared.market import Market
@@ -25,8 +27,9 @@ def _new(market: Market, document: Document, host: str) -> Entry:
     order = _order(market, document, host)
     daily = market.client.volumes.create(**order, dry_run=True).daily_rate
     notes = [f"on {host}, with the instance that mounts it"] if host and "host" not in document.spec else []
-    step = Step("create volume", lambda: create_volume(market.client, order))
-    return Entry(document, "create", steps=[step], cost=Cost(daily=daily), notes=notes)
+    cost = Cost(daily=daily)
+    step = Step("create volume", lambda: create_volume(market.client, order, cost))
+    return Entry(document, "create", steps=[step], cost=cost, notes=notes)
 
 
 def _order(market: Market, document: Document, host: str) -> dict[str, Any]:
@@ -51,9 +54,12 @@ def _snapshot_id(market: Market, text: str) -> str:
     return pick(market.client.snapshots.list(), text, "snapshot", name=lambda each: str(each.name), exact=True).id
 
 
-def create_volume(client: "Client", order: dict[str, Any]) -> None:
-    """Make a volume and wait until an instance can mount it. A name belongs to one volume: a second one is refused."""
-    made = client.volumes.create(**order)
+def create_volume(client: "Client", order: dict[str, Any], agreed: Cost) -> None:
+    """Make a volume at most at the agreed price, and wait until an instance can mount it.
+
+    A name belongs to one volume: a second one is refused.
+    """
+    made = client.volumes.create(**order, max_daily_rate=agreed.daily or UNSET)
     until_ready(client, made)
 
 
@@ -138,9 +144,9 @@ def _replaced(market: Market, document: Document, live: "models.VolumeOut", chan
         note = f"It needs room beside this one: delete this first (`berth volume rm {live.id}`), if you mean it."
         return Entry(document, "blocked", live.id, changes, notes=[error.detail, note])
     steps = [
-        Step("check the new order", lambda: _check_again(client, order, live, cost)),
+        Step("check the new order", lambda: _check_again(market, order, live, cost)),
         Step("delete volume", lambda: delete_volume(client, live.id)),
-        Step("create volume", lambda: create_volume(client, order)),
+        Step("create volume", lambda: create_volume(client, order, cost)),
     ]
     return Entry(document, "replace", live.id, changes, steps, cost, loses=f"everything on {document.title}")
 
@@ -168,13 +174,13 @@ def _listed_price(market: Market, order: dict[str, Any]) -> str:
     return str(Decimal(market.storage_host(order["host"]).gb_day) * order["size_gb"]) if "snapshot" not in order else ""
 
 
-def _check_again(client: "Client", order: dict[str, Any], live: "models.VolumeOut", agreed: Cost) -> None:
+def _check_again(market: Market, order: dict[str, Any], live: "models.VolumeOut", agreed: Cost) -> None:
     """Check the order once more before anything is deleted.
 
     Raises:
         Refused: the price has risen since the plan.
     """
-    now = Cost(daily=check_order(client, order, live))
+    now = Cost(daily=check_order(market.client, order, live) or _listed_price(market, order))
     if agreed.daily and now.exceeds(agreed):
         raise Refused(f"Volume {order['name']}: the price is {now} now, and was {agreed}. Run it again to see the plan.", 6)
 
