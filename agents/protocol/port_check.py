@@ -26,8 +26,8 @@ CHALLENGE_BYTES: Final = 32
 
 
 def answer_to(challenge: bytes, nonce: str) -> bytes:
-    """Return the answer to a challenge, which only who knows the nonce can give."""
-    return hashlib.sha256(nonce.encode() + challenge).hexdigest().encode()
+    """Return the answer to a challenge, which only who knows the nonce can give; in capitals, it is no challenge itself."""
+    return hashlib.sha256(nonce.encode() + challenge).hexdigest().upper().encode()
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from agents.relay.refusal import RelayError
 from agents.relay.udp_probe import probe_udp
 
 DIAL_S: Final = 4.0
-DIALS: Final = 8  # of one host within WINDOW_S
+DIALS: Final = 16  # of one host within WINDOW_S
 WINDOW_S: Final = 600.0
 AT_ONCE: Final = 16  # of all hosts
 HOSTS_KNOWN: Final = 10_000

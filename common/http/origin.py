@@ -76,6 +76,8 @@ def address_of(request: HttpRequest) -> str:
     # REST framework's reading of X-Forwarded-For by NUM_PROXIES, so that all limits count the same address.
     text = str(BaseThrottle().get_ident(request) or "")  # type: ignore[arg-type]  # reads META alone
     try:
-        return str(ipaddress.ip_address(text))
+        address = ipaddress.ip_address(text)
     except ValueError:
         return ""
+    # A socket for both families writes IPv4 clients as ::ffff:…, which are not all one network.
+    return str(getattr(address, "ipv4_mapped", None) or address)

@@ -149,6 +149,8 @@ def record_facts(*, host_id: UUID, shape: ReportedHost) -> None:
         host = lock_host(host_id)
         columns = host_columns(shape)
         changed = {name: value for name, value in columns.items() if getattr(host, name) != value}
+        if changed.keys() & {"address", "port_first", "port_last"}:
+            changed["udp_reached"] = None  # it was tried elsewhere
         was = host.driver
         for name, value in changed.items():
             setattr(host, name, value)

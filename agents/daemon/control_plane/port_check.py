@@ -76,7 +76,9 @@ class PortCheck:
                     answer = _dial(client, ticket, port=port, nonce=nonce)
             except OSError as error:
                 return Check(id=PORTS, reason="failed", actual=f"no port could be opened: {error}", required=required)
-            if not answer.get("reached"):
+            if "reached" not in answer:  # too many dials, or the relay is away: that says nothing of the host
+                return Check(id=PORTS, reason="failed", actual="the relay did not try the ports", required=required)
+            if not answer["reached"]:
                 why = _WHY.get(str(answer.get("reason")), "the relay could not tell")
                 return Check(id=PORTS, passed=False, actual=f"TCP {port} at {config.address}: {why}", required=required)
         return Check(id=PORTS, passed=True, actual=f"reached from outside at {config.address}", required=required)

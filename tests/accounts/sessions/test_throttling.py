@@ -66,6 +66,13 @@ def test_a_network_of_ipv6_is_one_stranger(db: None, settings: Settings) -> None
         assert Client(REMOTE_ADDR="2001:db8:0:1::1").get("/api/v1/offers").status_code == 200
 
 
+def test_each_ipv4_client_is_one_also_behind_a_socket_for_both_families(db: None, settings: Settings) -> None:
+    settings.API_RATE_ANONYMOUS = 1
+    with time_machine.travel(NOON, tick=False):
+        replies = [Client(REMOTE_ADDR=f"::ffff:192.0.2.{n}").get("/api/v1/offers").status_code for n in (1, 2, 1)]
+    assert replies == [200, 200, 429]
+
+
 def test_the_contract_is_not_counted(db: None, settings: Settings) -> None:
     settings.API_RATE_ANONYMOUS = 1
     assert [Client().get("/api/v1/openapi.json").status_code for _ in range(3)] == [200] * 3

@@ -15,7 +15,7 @@ from marketplace.errors import GpuTaken, SimulationRefused
 from marketplace.hosts.hosts import ReportedHost, record_facts
 from marketplace.hosts.offers import check_offers
 from marketplace.leasing.lease import release_leases
-from marketplace.models import Gpu, Incident, Lease, Offer
+from marketplace.models import Gpu, Host, Incident, Lease, Offer
 from tests.marketplace.shapes import enrolled, gpu, leased, offer_of, shape
 
 CARDS = [gpu(index=0), gpu(index=1)]
@@ -174,3 +174,13 @@ def test_a_host_that_limits_roots_keeps_room_for_a_system_disk(hana: User) -> No
     record_facts(host_id=host.pk, shape=_with(limited, root_limit="none"))
     assert (offer_of(host).system_disk_gb, offer_of(host).disk_free_gb) == (0, 130)
     assert check_offers(repair=False) == []
+
+
+@pytest.mark.parametrize("elsewhere", [{"address": "203.0.113.77"}, {"port_first": 30_000}])
+def test_ports_of_udp_count_as_untested_once_they_are_elsewhere(hana: User, elsewhere: dict[str, object]) -> None:
+    host = enrolled(hana, CARDS)
+    Host.objects.filter(pk=host.pk).update(udp_reached=True)
+    record_facts(host_id=host.pk, shape=shape(CARDS))
+    assert Host.objects.get(pk=host.pk).udp_reached is True
+    record_facts(host_id=host.pk, shape=_with(shape(CARDS), **elsewhere))
+    assert Host.objects.get(pk=host.pk).udp_reached is None
