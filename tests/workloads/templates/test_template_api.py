@@ -358,7 +358,7 @@ def test_each_official_image_has_a_template(api: Client, able: FakeHost, client:
         assert quoted(api, able, launch_template=row["slug"], data_disk_gb=10, **asked).status_code == 201, name
 
 
-def test_an_official_template_takes_the_newest_image_for_gpus(client: Client) -> None:
+def test_an_official_template_takes_the_newest_image_for_gpus(db: None, client: Client) -> None:
     for at, (slug, cuda) in enumerate(
         (("pytorch-2-12-cuda13-0", "13.0"), ("pytorch-2-13-cuda13-0", "13.0"), ("pytorch-a-cpu", ""))
     ):
