@@ -103,7 +103,9 @@ def check_llm(rented: Rented) -> None:
     question = {"messages": [{"role": "user", "content": QUESTION}], "max_tokens": 60, "temperature": 0}
     with rented.client(8000) as server:
         assert server.get("/health").status_code == 200
-        assert server.get("/v1/models").status_code == 401
+        for path in ("/v1/models", "/openapi.json", "/reset", "/health/"):
+            assert server.get(path).status_code == 401, path
+        assert server.get("/v1/models", headers={"Host": "a/health?"}).status_code == 401
         assert (
             server.post("/v1/chat/completions", json=question, headers={"Authorization": "Bearer wrong"}).status_code == 401
         )

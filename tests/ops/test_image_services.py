@@ -1,0 +1,67 @@
+"""What runs in official images, without an engine: the key of the LLM server."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from images.llm.berth_key import AskForKey, Message
+from scripts.images.matrix import FOLDER
+
+HOST = (b"host", b"a.example")
+KEY = (b"authorization", b"Bearer right")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Send one scope through the middleware; return what the application saw, and what the client gets."""
+    monkeypatch.setenv("BERTH_API_KEY", "right")
+
+    def ask(kind: str, path: str, *headers: tuple[bytes, bytes]) -> tuple[list[str], list[Message]]:
+        seen: list[str] = []
+        sent: list[Message] = []
+
+        async def app(scope: Message, receive: Any, send: Any) -> None:
+            seen.append(scope["path"])
+
+        async def receive() -> Message:
+            raise AssertionError("nothing is read of what is refused")
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {"type": kind, "path": path, "headers": list(headers)}
+        asyncio.run(AskForKey(app)(scope, receive, send))
+        return seen, sent
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/models", "/invocations", "/pooling", "/pause", "/", "/health/", "/healthy", "//health"]
+)
+def test_a_request_without_the_key_is_refused(asked: Any, path: str) -> None:
+    for headers in ((HOST,), (HOST, (b"authorization", b"Bearer wrong")), (HOST, (b"authorization", b"right"))):
+        seen, sent = asked("http", path, *headers)
+        assert seen == []
+        assert [message.get("status") for message in sent] == [401, None]
+    assert asked("http", path, HOST, KEY) == ([path], [])
+
+
+def test_a_websocket_without_the_key_is_refused(asked: Any) -> None:
+    assert asked("websocket", "/v1/realtime", HOST) == ([], [{"type": "websocket.close", "code": 1008}])
+    assert asked("websocket", "/v1/realtime", HOST, KEY) == (["/v1/realtime"], [])
+
+
+def test_health_is_open_and_the_host_header_opens_nothing(asked: Any) -> None:
+    assert asked("http", "/health", HOST) == (["/health"], [])
+    for host in (b"a/health?", b"a/health#", b"/health"):
+        assert asked("http", "/v1/models", (b"host", host))[0] == []
+    assert asked("http", "/v1/models", HOST, KEY, (b"authorization", b"Bearer wrong"))[0] == ["/v1/models"]
+    assert asked("http", "/v1/models", HOST, (b"authorization", "Bearer schlüssel".encode()))[0] == []
+
+
+def test_both_servers_ask_for_the_key() -> None:
+    service = (FOLDER / "llm" / "service").read_text(encoding="utf-8")
+    assert "--middleware berth_key.AskForKey" in service
+    assert "add_middleware(AskForKey)" in (FOLDER / "llm" / "serve.py").read_text(encoding="utf-8")
