@@ -25,7 +25,7 @@ def lock(matrix: dict[str, Flavour], *, upgrade: bool) -> None:
     """Compile every lock from its .in file; with `upgrade`, take the newest versions that it allows.
 
     A lock that flavours of different Pythons share is for all of them. Locks name no registry: uv finds packages
-    where it is told to look, and what is handed over (images/matrix.toml) where UV_FIND_LINKS or UV_INDEX says.
+    where it is told to look, and what is handed over (images/matrix.toml) where UV_FIND_LINKS says.
 
     Raises:
         subprocess.CalledProcessError: uv could not resolve one.

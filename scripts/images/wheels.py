@@ -16,15 +16,25 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.images.matrix import Flavour
+from scripts.images.matrix import Flavour, MatrixError
 
 # The address is an argument of the build: another port would be another build, from the start.
 PORTS: Final = range(18_700, 18_720)
+_NOT_FOUND: Final = "No matching distribution found"
+
+
+class FilesMissing(MatrixError):
+    """The builder's pip finds no file for a package that it has to hand to the build."""
 
 
 @contextmanager
 def handed_over(flavour: Flavour) -> Iterator[str]:
-    """Serve the flavour's files on this machine meanwhile; yield the address of their list, or "" if it has none."""
+    """Serve the flavour's files on this machine meanwhile; yield the address of their list, or "" if it has none.
+
+    Raises:
+        FilesMissing: pip does not find them.
+        subprocess.CalledProcessError: pip failed for another reason, such as a file with another hash.
+    """
     if not flavour.handed_over:
         yield ""
         return
@@ -50,10 +60,19 @@ def requirements(lock: str, packages: tuple[str, ...]) -> str:
 def _download(flavour: Flavour, folder: Path) -> None:
     wanted = folder / "wanted.txt"
     lock = (flavour.folder / flavour.lock).read_text(encoding="utf-8")
-    wanted.write_text(requirements(lock, flavour.handed_over), encoding="utf-8")
+    entries = requirements(lock, flavour.handed_over)
+    wanted.write_text(entries, encoding="utf-8")
     platform = ["--python-version", flavour.python, "--platform", f"manylinux_{flavour.glibc}_x86_64"]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", *platform]
-    subprocess.run([*command, "--require-hashes", "-r", wanted, "-d", folder], check=True)  # noqa: S603 (words of the matrix)
+    command += ["--require-hashes", "-r", str(wanted), "-d", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (words of the matrix)
+    if _NOT_FOUND in done.stderr:
+        names = ", ".join(line.split()[0] for line in entries.splitlines() if "==" in line)
+        raise FilesMissing(
+            f"pip doesn't find {names}: set PIP_FIND_LINKS to a folder or page with it, or PIP_EXTRA_INDEX_URL to an index"
+        )
+    if done.returncode:
+        raise subprocess.CalledProcessError(done.returncode, "pip", done.stdout + done.stderr)
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -8,7 +8,7 @@ import pytest
 
 from scripts.images.__main__ import chosen, list_all
 from scripts.images.matrix import FOLDER, Flavour, MatrixError, locked_version, read_matrix, with_starts
-from scripts.images.wheels import requirements
+from scripts.images.wheels import FilesMissing, handed_over, requirements
 
 MATRIX = read_matrix()
 LOCKS = sorted({flavour.folder / flavour.lock for flavour in MATRIX.values() if flavour.lock})
@@ -91,3 +91,13 @@ def test_what_is_handed_over_is_bound_by_the_locks_hash() -> None:
     assert locked_version(text, "torch") == flavour.version
     with pytest.raises(MatrixError, match="jax"):
         locked_version(text, "jax")
+
+
+def test_a_file_that_pip_does_not_find_is_said_with_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with (
+        pytest.raises(FilesMissing, match=r"torch==.*\+cpu: set PIP_FIND_LINKS .*, or PIP_EXTRA_INDEX_URL"),
+        handed_over(MATRIX["pytorch:cpu"]),
+    ):
+        pytest.fail("nothing is handed over")
