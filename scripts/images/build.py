@@ -26,10 +26,11 @@ def build(flavour: Flavour, start: str, how: How) -> float:
     """Build one flavour from `start`, the reference of what it starts from; return the seconds that it took.
 
     Raises:
+        FilesMissing: pip does not find what has to be handed over.
         subprocess.CalledProcessError: a step failed; the engine's last lines are its output.
     """
     began = time.monotonic()
-    before = _image_id(flavour.reference)
+    before = _inspected(flavour.reference, "{{.Id}}")
     with handed_over(flavour) as wheels:
         network = ["--network", "host"] if wheels else []
         given = {**_arguments(flavour, start), "WHEELS": wheels, "COMPILE": str(int(how.compile))}
@@ -37,7 +38,8 @@ def build(flavour: Flavour, start: str, how: How) -> float:
         command = ["docker", "build", "--force-rm", "--tag", flavour.reference, "--file", str(FOLDER / flavour.dockerfile)]
         cache = [] if how.use_cache else ["--no-cache"]
         _run([*command, *network, *cache, *words, *_labels(flavour), str(flavour.folder)])
-    if before and before != _image_id(flavour.reference):
+    # After a build of the same, it has the name still. With another name it is somebody's: `docker rmi` would take that too.
+    if before and _inspected(before, "{{len .RepoTags}}") == "0":
         subprocess.run(["docker", "rmi", before], capture_output=True, check=False)  # noqa: S603, S607 (kept while it is used)
     return time.monotonic() - began
 
@@ -70,20 +72,16 @@ def _labels(flavour: Flavour) -> list[str]:
     said = {"title": flavour.title, "version": flavour.version}
     if not flavour.lock:
         said["base.name"] = flavour.start
-        found = subprocess.run(  # noqa: S603 (the matrix names it)
-            ["docker", "image", "inspect", "--format", "{{json .RepoDigests}}", flavour.start],  # noqa: S607
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        digests = json.loads(found.stdout or "[]") if found.returncode == 0 else []
-        said["base.digest"] = digests[0].partition("@")[2] if digests else ""
+        digests = json.loads(_inspected(flavour.start, "{{json .RepoDigests}}") or "[]")
+        if digests:
+            said["base.digest"] = digests[0].partition("@")[2]
     return [word for name, value in said.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
 
 
-def _image_id(reference: str) -> str:
-    found = subprocess.run(  # noqa: S603 (our own name)
-        ["docker", "image", "inspect", "--format", "{{.Id}}", reference],  # noqa: S607
+def _inspected(reference: str, wanted: str) -> str:
+    """Return what the engine says of an image, "" if it has none of that name."""
+    found = subprocess.run(  # noqa: S603 (a name of the matrix)
+        ["docker", "image", "inspect", "--format", wanted, reference],  # noqa: S607
         capture_output=True,
         text=True,
         check=False,

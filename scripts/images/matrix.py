@@ -35,6 +35,7 @@ class Flavour:
     handed_over: tuple[str, ...] = ()  # packages that the builder's pip finds and hands to the build
     args: dict[str, str] = field(default_factory=dict)
     in_ci: bool = False
+    repository: str = REPOSITORY
 
     @property
     def key(self) -> str:
@@ -47,7 +48,7 @@ class Flavour:
     @property
     def reference(self) -> str:
         """Return the name and tag under which it is built: berth/pytorch:2.13.0-cpu."""
-        return f"{REPOSITORY}/{self.image}:{self.version}-{self.name}"
+        return f"{self.repository}/{self.image}:{self.version}-{self.name}"
 
 
 class MatrixError(Exception):
