@@ -154,7 +154,7 @@ def check_finetune(rented: Rented) -> None:
 
 
 def check_ray(rented: Rented) -> None:
-    program = "import ray; ray.init(); square = ray.remote(lambda x: x * x); "
+    program = "import ray; ray.init(address='auto'); square = ray.remote(lambda x: x * x); "
     program += "print('sum', sum(ray.get([square.remote(i) for i in range(10)])))"
     with rented.client(8265) as head:
         eventually(lambda: head.get("/api/version").status_code == 401, "jobs need a token", patience=PATIENCE_S)
@@ -175,6 +175,9 @@ def check_ray(rented: Rented) -> None:
         log = head.get(f"/api/jobs/{asked}/logs").json()["logs"]
         assert head.get(f"/api/jobs/{asked}").json()["status"] == "SUCCEEDED", log
         assert "sum 285" in log
+    assert "sum 285" in rented.run_cell(program.replace("; ", "\n"))
+    assert "sum 285" in rented.ssh.run(rented.order, f'python -c "{program}"', timeout=PATIENCE_S).stdout
+    assert "Active" in rented.ssh.run(rented.order, "ray status", timeout=PATIENCE_S).stdout
 
 
 def check_code_server(rented: Rented) -> None:
