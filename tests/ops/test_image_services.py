@@ -1,6 +1,8 @@
-"""What runs in official images, without an engine: the key of the LLM server."""
+"""What runs in official images, without an engine: the key of the LLM server, and programs that are started again."""
 
 import asyncio
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,3 +67,25 @@ def test_both_servers_ask_for_the_key() -> None:
     service = (FOLDER / "llm" / "service").read_text(encoding="utf-8")
     assert "--middleware berth_key.AskForKey" in service
     assert "add_middleware(AskForKey)" in (FOLDER / "llm" / "serve.py").read_text(encoding="utf-8")
+
+
+def test_a_program_that_ends_at_once_is_started_less_and_less_often(tmp_path: Path) -> None:
+    """Up to a minute apart; one that ran for a while is started at once again."""
+    lines = (FOLDER / "base" / "entrypoint").read_text(encoding="utf-8").split("keep_running() {")[1].split("\n}\n")[0]
+    function = "keep_running() {" + lines.replace("/var/log/berth", str(tmp_path)) + "\n}\n"
+    (tmp_path / "now").write_text("0")
+    (tmp_path / "runs").write_text("0")
+    script = f"""set -u
+cd {tmp_path}
+date() {{ cat now; }}
+sleep() {{ printf '%s\\n' "$1" >>pauses; }}
+program() {{
+  runs=$(($(cat runs) + 1))
+  echo "$runs" >runs
+  case $runs in 9) echo 3600 >now ;; 11) exit 0 ;; esac
+}}
+{function}
+keep_running one program
+"""
+    subprocess.run(["/bin/sh", "-c", script], check=True, timeout=30)
+    assert (tmp_path / "pauses").read_text().split() == ["1", "2", "4", "8", "16", "32", "60", "60", "1", "2"]
