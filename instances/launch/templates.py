@@ -49,6 +49,16 @@ class OrderTemplate:
     min_vram_gb: int | None = None
     min_cuda: str = ""
     min_driver: str = ""
+    official: bool = False
+
+    @property
+    def shown_title(self) -> str:
+        """Return the title in the reader's language."""
+        return self.localized(self.title)
+
+    def localized(self, text: str) -> str:
+        """Return a text of this template in the reader's language: only official ones are translated."""
+        return _(text) if self.official and text else text
 
     @property
     def agreed(self) -> dict[str, Any]:

@@ -94,6 +94,11 @@ class LaunchTemplate(models.Model):
         return self.owner_id is None
 
     @property
+    def shown_title(self) -> str:
+        """The title in the reader's language."""
+        return self.localized(self.title)
+
+    @property
     def shown_description(self) -> str:
         """The description in the reader's language."""
         return self.localized(self.description)

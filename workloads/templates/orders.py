@@ -28,6 +28,7 @@ def order_template(template: LaunchTemplate, version: TemplateVersion) -> OrderT
         id=template_key(template),
         slug=template.slug,
         title=template.title,
+        official=template.is_official,
         version=version.short_hash,
         image=content["image"],
         settings=settings_in(content),

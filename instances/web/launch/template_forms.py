@@ -33,7 +33,7 @@ class TemplateFormFields(LaunchFormFields):
             first["data_disk_gb"] = template.data_disk_gb
         self.initial = {**first, **(self.initial or {})}
         for each in template.inputs:
-            self.fields[f"{_MARK}{each.name}"] = _field(each)
+            self.fields[f"{_MARK}{each.name}"] = _field(each, template.localized(each.label) or each.name)
 
     @property
     def template_page(self) -> str:
@@ -63,8 +63,8 @@ class TemplateFormFields(LaunchFormFields):
         return settings_with(replace(template, settings=changed), values, EMPTY)
 
 
-def _field(one: TemplateInput) -> forms.Field:
-    label, note = one.label or one.name, _("required") if one.required else ""
+def _field(one: TemplateInput, label: str) -> forms.Field:
+    note = _("required") if one.required else ""
     if one.kind == "choice":
         blank = [] if one.required else [("", "–")]
         return forms.ChoiceField(

@@ -12,6 +12,7 @@ from common.ids import public_id
 from instances.launch.store import secrets_of
 from instances.models import Instance
 from marketplace.models import Host
+from storage.models import Image
 from tests.instances.fake_host import FakeHost, order_running
 from workloads.models import LaunchTemplate, TemplateVersion
 from workloads.templates.official import register_official_templates
@@ -62,6 +63,19 @@ def test_two_clicks_from_the_gallery_to_the_order(page: Client, host: FakeHost, 
     order = text_of(page, found[1].replace("&amp;", "&"))
     assert 'name="input-MODEL"' in order and 'type="password" name="input-HF_TOKEN"' in order
     assert 'value="fast"' in order and "python serve.py" in order
+
+
+def test_texts_of_official_templates_are_translated(page: Client, host: FakeHost) -> None:
+    Image.objects.create(slug="llm-cpu", title="LLM", reference="berth/llm@sha256:1")
+    register_official_templates()
+    languages = {"en": ("LLM server", "API key that clients send"), "zh-hans": ("LLM 服务", "客户端使用的 API 密钥")}
+    for language, (title, label) in languages.items():
+        page.cookies["django_language"] = language
+        assert title in text_of(page, "/templates")
+        shown = text_of(page, "/templates/llm-server")
+        assert title in shown and label in shown
+        order = text_of(page, f"/offers/{public_id('offr', host.offer.pk)}/rent?template=llm-server")
+        assert title in order and label in order and 'type="password" name="input-API_KEY"' in order
 
 
 def choices(template: LaunchTemplate, **changes: Any) -> dict[str, Any]:

@@ -70,6 +70,7 @@ def template_context(user: User | None, named: str) -> dict[str, Any]:
         "template": template,
         "version": version,
         "content": content,
+        "inputs": [{**row, "label": template.localized(row["label"])} for row in content["inputs"]],
         "key": template_key(template),
         "named": named,
         "own": own,
