@@ -20,7 +20,8 @@ from scripts.images.matrix import Flavour, MatrixError
 
 # The address is an argument of the build: another port would be another build, from the start.
 PORTS: Final = range(18_700, 18_720)
-_NOT_FOUND: Final = "No matching distribution found"
+# What pip says when it has no such file; the second where its configuration also has constraints for the package.
+_NOT_FOUND: Final = ("No matching distribution found", "ResolutionImpossible")
 
 
 class FilesMissing(MatrixError):
@@ -66,7 +67,7 @@ def _download(flavour: Flavour, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", *platform]
     command += ["--require-hashes", "-r", str(wanted), "-d", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (words of the matrix)
-    if _NOT_FOUND in done.stderr:
+    if any(words in done.stderr for words in _NOT_FOUND):
         names = ", ".join(line.split()[0] for line in entries.splitlines() if "==" in line)
         raise FilesMissing(
             f"pip doesn't find {names}: set PIP_FIND_LINKS to a folder or page with it, or PIP_EXTRA_INDEX_URL to an index"

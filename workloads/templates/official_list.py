@@ -40,7 +40,7 @@ OFFICIAL: Final = (
     Official(
         slug="ssh-jupyter",
         image="berth-base",
-        title=gettext_noop("SSH + JupyterLab"),
+        title="SSH + JupyterLab",
         icon="🧰",
         category=Category.DEVELOPMENT,
         description=gettext_noop("A plain system with SSH, JupyterLab and TensorBoard."),
@@ -53,7 +53,7 @@ OFFICIAL: Final = (
     Official(
         slug="pytorch",
         image="pytorch",
-        title=gettext_noop("PyTorch"),
+        title="PyTorch",
         icon="🔥",
         category=Category.TRAINING,
         description=gettext_noop("PyTorch with CUDA, JupyterLab and SSH."),
@@ -67,7 +67,7 @@ OFFICIAL: Final = (
     Official(
         slug="tensorflow",
         image="tensorflow",
-        title=gettext_noop("TensorFlow"),
+        title="TensorFlow",
         icon="🧠",
         category=Category.TRAINING,
         description=gettext_noop("TensorFlow with CUDA, JupyterLab and SSH."),
@@ -148,7 +148,7 @@ OFFICIAL: Final = (
     Official(
         slug="ray",
         image="ray",
-        title=gettext_noop("Ray"),
+        title="Ray",
         icon="🌐",
         category=Category.DATA,
         description=gettext_noop("The head of a Ray cluster, with its dashboard and its API for jobs."),
@@ -167,7 +167,7 @@ OFFICIAL: Final = (
     Official(
         slug="code-server",
         image="code-server",
-        title=gettext_noop("VS Code"),
+        title="VS Code",
         icon="📝",
         category=Category.DEVELOPMENT,
         description=gettext_noop("VS Code in the browser, by code-server."),
