@@ -138,7 +138,7 @@ def extend_holds(*, now: datetime) -> int:
     """
     soon = now + HOLD_RENEWAL_LEAD
     with connection.cursor() as cursor:
-        cursor.execute(_PAYERS_TO_RENEW, {"at": soon, "provable": PROVABLE})
+        cursor.execute(_PAYERS_TO_RENEW, _moments(soon))
         payers = [row[0] for row in cursor.fetchall()]
     batches = [payers[start : start + RENEW_BATCH] for start in range(0, len(payers), RENEW_BATCH)]
     return sum(_extend_batch(batch, soon, now) for batch in batches)
@@ -149,7 +149,7 @@ def _extend_batch(wallet_ids: Sequence[UUID], soon: datetime, now: datetime) -> 
         wallets = lock_wallets(wallet_ids)
         spendable = {wallet.pk: wallet.spendable_micros for wallet in wallets.values()}
         with connection.cursor() as cursor:
-            cursor.execute(_RENEWABLE, {"at": soon, "provable": PROVABLE, "wallets": list(wallet_ids)})
+            cursor.execute(_RENEWABLE, _moments(soon) | {"wallets": list(wallet_ids)})
             meters = [_renewable(row) for row in cursor.fetchall()]
             cursor.execute(_WITH_COUPONS, {"wallets": list(wallet_ids)})
             owners = dict(cursor.fetchall())
@@ -158,6 +158,11 @@ def _extend_batch(wallet_ids: Sequence[UUID], soon: datetime, now: datetime) -> 
             if renewals:
                 cursor.execute(_RENEW, _columns(renewals))
     return len(renewals)
+
+
+def _moments(soon: datetime) -> dict[str, Any]:
+    """Return the parameters of PAYABLE_UNTIL_SQL."""
+    return {"at": soon, "provable": PROVABLE}
 
 
 def _renewable(row: tuple[Any, ...]) -> _Renewable:
