@@ -1,16 +1,18 @@
 """Creation of the official templates: a sweep makes one for each kind of official image, and keeps it up to date."""
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.db.transactions import use_case
 from storage.images.selectors import active_images
-from storage.models import Image
 from workloads.models import LaunchTemplate
 from workloads.states import Review, Visibility
 from workloads.templates.content import read_content
 from workloads.templates.official_list import MODEL_GRACE_S, OFFICIAL, Official
 from workloads.templates.services import add_version
+
+if TYPE_CHECKING:
+    from storage.models import Image
 
 
 def register_official_templates() -> int:
@@ -28,7 +30,7 @@ def register_official_templates() -> int:
     return changed
 
 
-def _newest_with_cuda(image: Image) -> tuple[bool, datetime]:
+def _newest_with_cuda(image: "Image") -> tuple[bool, datetime]:
     """Return the order in which images are preferred: those for GPUs, then the last one that was registered."""
     return bool(image.cuda), image.created_at
 
