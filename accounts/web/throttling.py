@@ -10,7 +10,7 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from accounts.models import ApiToken
+from accounts.models import ApiToken, User
 from common import clock
 from common.errors import TooOften
 from common.http.origin import address_of, network_of, origin
@@ -18,6 +18,7 @@ from common.rate_counters import WINDOW_S, RequestCounter
 from common.redis_client import connect
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
     from rest_framework.views import APIView  # which imports this module through its defaults
 
 
@@ -52,8 +53,7 @@ class RequestRate(BaseThrottle):
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         policy, asker = self._requester(request)
-        quota = settings.API_RATE_USER if policy == "account" else settings.API_RATE_ANONYMOUS
-        at = clock.now().timestamp()
+        quota, at = _quota(policy), clock.now().timestamp()
         used = request_counter().count(asker, quota=quota, at=at)
         self.rate = Rate(policy=policy, quota=quota, used=used, resets_in_s=WINDOW_S - int(at) % WINDOW_S)
         request._request.rate = self.rate  # type: ignore[attr-defined]  # read by config.middleware.api_fast_path
@@ -65,9 +65,19 @@ class RequestRate(BaseThrottle):
     def _requester(self, request: Request) -> tuple[str, str]:
         if isinstance(request.auth, ApiToken):
             return "account", f"token:{request.auth.pk.hex}"
-        if request.user and request.user.is_authenticated:
-            return "account", f"user:{request.user.pk.hex}"
-        return "address", f"address:{network_of(address_of(request._request))}"
+        return _visitor(request._request, request.user)
+
+
+def _visitor(request: HttpRequest, user: "User | AnonymousUser | None") -> tuple[str, str]:
+    """Return the policy for who asks without a token, and what they are counted as."""
+    if user and user.is_authenticated:
+        return "account", f"user:{user.pk.hex}"
+    return "address", f"address:{network_of(address_of(request))}"
+
+
+def _quota(policy: str) -> int:
+    quota: int = settings.API_RATE_USER if policy == "account" else settings.API_RATE_ANONYMOUS
+    return quota
 
 
 def check_page_search(request: HttpRequest) -> None:
@@ -76,10 +86,8 @@ def check_page_search(request: HttpRequest) -> None:
     Raises:
         TooOften: the user, or the network of a visitor without an account, has reached the quota.
     """
-    user = request.user.pk if request.user.is_authenticated else None
-    asker = f"address:{network_of(address_of(request))}" if user is None else f"user:{user.hex}"
-    quota = settings.API_RATE_ANONYMOUS if user is None else settings.API_RATE_USER
-    at, counter = clock.now().timestamp(), request_counter()
+    policy, asker = _visitor(request, request.user)
+    quota, at, counter = _quota(policy), clock.now().timestamp(), request_counter()
     if counter.count(f"page:{asker}", quota=quota, at=at) > quota:
         raise TooOften(f"At most {quota} searches a minute.", wait=counter.left_s(at=at))
 
