@@ -19,6 +19,7 @@ from vast.numbers.numbers import key_of, number_of, numbers_of
 from vast.search.filters import Filters, holds
 from vast.values import read_number
 from workloads.templates.gallery import search_templates
+from workloads.templates.inputs import port_rows
 from workloads.templates.selectors import PREFIX, find_version, template_key, version_of
 from workloads.templates.services import create_template, create_version, delete_template, set_visibility, update_template
 
@@ -132,10 +133,7 @@ def _content(owner: User, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "image": chosen.slug,
         "launch": launch_of(wanted, chosen),
-        "ports": [
-            {"port": port, "protocol": "udp" if port in wanted.udp_ports else "http"}
-            for port in dict.fromkeys([*wanted.ports, *wanted.udp_ports])
-        ],
+        "ports": port_rows(wanted.ports, wanted.udp_ports),
         "data_disk_gb": _disk(body.get("recommended_disk_space")),
         "readme": body.get("readme"),
     }

@@ -10,6 +10,7 @@ from instances.core.template_selectors import template_of_instance
 from storage.images.resolve import ExaminedImage, add_image, examine_image
 from storage.images.selectors import usable_images
 from workloads.templates.docker_run import DockerRun, parse_docker_run
+from workloads.templates.inputs import port_rows
 
 if TYPE_CHECKING:
     from storage.models import Image
@@ -55,7 +56,7 @@ def content_from_instance(*, owner: User, instance_id: UUID) -> tuple[str, dict[
     content: Mapping[str, Any] = {
         "image": found.image if runs else "",
         "launch": found.launch,
-        "ports": [{"port": port, "protocol": "udp" if port in found.udp_ports else "http"} for port in found.ports],
+        "ports": port_rows(found.ports, found.udp_ports),
         "data_disk_gb": found.data_disk_gb,
     }
     return found.name, dict(content)

@@ -1,6 +1,6 @@
 """Typed inputs and named ports of a template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -40,6 +40,13 @@ def with_secret_names(inputs: list[dict[str, Any]], launch: object, wrong: Wrong
     known = {each["name"]: each for each in inputs}
     more = [{"name": name, "kind": "secret", "required": True} for name in names if name not in known]
     return read_inputs([*inputs, *more], wrong)
+
+
+def port_rows(ports: Iterable[int], udp_ports: Collection[int]) -> list[dict[str, Any]]:
+    """Return the ports of a content for an instance's: UDP where it is published, else what a browser opens."""
+    return [
+        {"port": port, "protocol": "udp" if port in udp_ports else "http"} for port in dict.fromkeys([*ports, *udp_ports])
+    ]
 
 
 def read_ports(value: object, most: int, wrong: Wrong) -> list[dict[str, Any]]:
