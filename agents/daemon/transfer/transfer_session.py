@@ -66,17 +66,25 @@ class SourceConnector:
         self._left = DIRECT_ATTEMPTS if credentials.address and credentials.port else 0
 
     def __call__(self) -> OpenConnection:
-        if self._left:
+        if direct := self._dial():
+            return direct
+        relayed = self._credentials.by_relay(self._open_peer)
+        # The target is there by now; at the first attempt it may not have had its order, and so not listened yet.
+        if direct := self._dial():
             with suppress(OSError):
-                opened = dial(
-                    self._credentials.address,
-                    self._credentials.port,
-                    self._credentials.key,
-                    private=self._credentials.private,
-                )
-                self._left -= 1
-                return opened
-        return self._credentials.by_relay(self._open_peer)
+                relayed.line.close()
+            return direct
+        return relayed
+
+    def _dial(self) -> OpenConnection | None:
+        if not self._left:
+            return None
+        credentials = self._credentials
+        with suppress(OSError):
+            opened = dial(credentials.address, credentials.port, credentials.key, private=credentials.private)
+            self._left -= 1
+            return opened
+        return None
 
 
 def retry_until_done(

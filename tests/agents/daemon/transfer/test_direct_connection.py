@@ -235,8 +235,9 @@ def carry(
     relay: Exchange | None = None,
     listens: bool = True,
     checkpoint: Callable[[str], None] = lambda name: None,
+    target_is_late: bool = False,
 ) -> dict[str, str] | Failed | Killed:
-    """Both hosts at once. Without `relay` nobody meets there."""
+    """Both hosts at once, or the target once the source waits at the relay. Without `relay` nobody meets there."""
 
     def nobody(pair: str, ticket: str) -> object:
         threading.Event().wait(0.05)
@@ -263,6 +264,8 @@ def carry(
 
     thread = threading.Thread(target=send)
     thread.start()
+    if target_is_late and relay:
+        wait_until("the source to wait at the relay", lambda: relay.barrier.n_waiting == 1)
     try:
         return dict(target.operators()["receive_root"](order("receive_root", 1)))
     except (Failed, Killed) as met:
@@ -297,6 +300,11 @@ def test_a_move_goes_straight_where_the_hosts_reach_each_other(here: Place, ther
     assert there.has_all_of(here)
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0, "the port is the instance's again"
+
+
+def test_a_target_that_got_its_order_late_is_dialled_once_it_is_there(here: Place, there: Place, port: int) -> None:
+    outcome = carry(here, there, port, relay=Exchange(), target_is_late=True)
+    assert isinstance(outcome, dict) and outcome["way"] == "direct" and there.has_all_of(here)
 
 
 def test_a_receiver_that_was_killed_is_called_again(here: Place, there: Place, port: int) -> None:
