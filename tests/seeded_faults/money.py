@@ -99,7 +99,7 @@ FAULTS: Final = (
         path="instances/lifecycle/stop.py",
         old="    cap_use(instance)\n",
         new="",
-        tests=("tests/instances/host_reports/test_reconcile.py",),
+        tests=("tests/instances/lifecycle/test_start_and_stop.py",),
     ),
     Fault(
         name="money: a hold takes what other holds have",

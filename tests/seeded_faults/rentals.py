@@ -119,6 +119,13 @@ FAULTS: Final = (
         path="instances/launch/store.py",
         old='"secrets": launch.secret_names}',
         new='"secrets": [f"{name}={value}" for name, value in secrets_of(launch).items()]}',
+        tests=_STORE,
+    ),
+    Fault(
+        name="launch settings: the API shows the values of secrets",
+        path="instances/web/launch/serializers.py",
+        old="        secrets=launch.secret_names,\n",
+        new="        secrets=list(__import__('instances').launch.store.secrets_of(launch).values()),\n",
         tests=("tests/instances/launch/test_launch_api.py",),
     ),
     Fault(

@@ -197,6 +197,17 @@ def test_a_late_result_does_not_overwrite_that_of_the_next_attempt(alice: User, 
     assert (row().fault, row().attempts, row().delivered_at is not None) == ("", 2, True)
 
 
+def test_nor_does_it_while_the_delivery_waits_for_another_attempt(alice: User, vendors: Vendors) -> None:
+    add(alice)
+    happen(alice)
+    first = sending._claim(clock.now())
+    vendors.answer = (503, "upstream")
+    assert send(vendors, now=clock.now() + NOTIFICATION_CLAIM + SECOND) == 0
+    due_at = row().due_at
+    sending._record(first[0], sending.Outcome(clock.now(), Verdict("status"), 500))
+    assert (row().status, row().attempts, row().due_at, len(row().tries)) == (503, 2, due_at, 1)
+
+
 def test_an_event_is_delivered_to_a_channel_once(alice: User, vendors: Vendors) -> None:
     add(alice)
     happen(alice)

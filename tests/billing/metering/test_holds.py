@@ -32,6 +32,16 @@ def test_too_little_money_says_how_much_is_needed(alice: User, hana: User) -> No
     assert not Hold.objects.exists()
 
 
+def test_what_one_source_holds_is_not_there_for_another(alice: User, hana: User) -> None:
+    grant(alice, 10 * UNIT)
+    Source(alice, hana).hold(6 * UNIT)
+    with pytest.raises(InsufficientFunds) as caught:
+        Source(alice, hana).hold(4 * UNIT + 1)
+    assert caught.value.extra == {"needed": "4.000001", "spendable": "4.00"}
+    Source(alice, hana).hold(4 * UNIT)
+    assert_sound()
+
+
 def test_who_has_no_wallet_can_hold_nothing_but_nothing(alice: User, hana: User) -> None:
     with pytest.raises(InsufficientFunds):
         Source(alice, hana).hold(1)
