@@ -27,7 +27,7 @@ from agents.protocol.tickets import sign_ticket
 from agents.relay.__main__ import allow_many_connections, build_server
 from agents.relay.config import read_config
 from agents.relay.routes import build_app
-from common.change_counters import _TOUCH, topic_key
+from common.change_counters import topic_key, touch_command
 
 AT_ONCE = 500  # connections opened at the same time: more would overflow the listening queue
 SECRET = secrets.token_hex(16)
@@ -113,7 +113,7 @@ async def measure(port: int, redis_url: str, relay_pid: int, count: int, wakes: 
 async def _wake(redis: "Redis", agent: WaitingAgent) -> float:
     agent.changed.clear()
     began = time.perf_counter()
-    await redis.eval(_TOUCH, 1, topic_key(agent.topic))
+    await redis.eval(*touch_command(agent.topic))
     await asyncio.wait_for(agent.changed.wait(), PATIENCE_S)
     return (agent.woken_at - began) * 1_000
 
@@ -123,7 +123,7 @@ async def _floor(redis: "Redis") -> float:
         await subscription.subscribe(topic_key("host:floor"))
         await subscription.get_message(timeout=READY_S)
         began = time.perf_counter()
-        await redis.eval(_TOUCH, 1, topic_key("host:floor"))
+        await redis.eval(*touch_command("host:floor"))
         await subscription.get_message(timeout=READY_S)
         return (time.perf_counter() - began) * 1_000
 
@@ -134,7 +134,7 @@ async def _wake_all(redis: "Redis", agents: list[WaitingAgent]) -> float:
     began = time.perf_counter()
     pipe = redis.pipeline(transaction=False)
     for agent in agents:
-        pipe.eval(_TOUCH, 1, topic_key(agent.topic))
+        pipe.eval(*touch_command(agent.topic))
     await pipe.execute()
     await asyncio.wait([asyncio.create_task(agent.changed.wait()) for agent in agents], timeout=PATIENCE_S)
     return max(agent.woken_at for agent in agents) - began

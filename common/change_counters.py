@@ -51,6 +51,11 @@ def early_order_channel(topic: str) -> str:
     return f"slip:{topic}"
 
 
+def touch_command(topic: str, payload: str = "") -> tuple[str, int, str, str, str]:
+    """Return the arguments of EVAL that count a change of the topic and wake those who wait for it."""
+    return _TOUCH, 1, topic_key(topic), payload, early_order_channel(topic)
+
+
 def notify_change(*topics: str, payloads: Mapping[str, str] = NO_PAYLOADS) -> None:
     """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the commit.
 
@@ -63,7 +68,7 @@ def _notify_change_now(topics: tuple[str, ...], payloads: Mapping[str, str] = NO
     try:
         pipe = _client().pipeline(transaction=False)
         for topic in topics:
-            pipe.eval(_TOUCH, 1, topic_key(topic), payloads.get(topic, ""), early_order_channel(topic))
+            pipe.eval(*touch_command(topic, payloads.get(topic, "")))
         pipe.execute()
         _warned.clear()
     except redis.RedisError:

@@ -128,11 +128,9 @@ def test_a_redis_that_was_away_leaves_no_old_news(start_relay: StartRelay, morta
     relay = start_relay(redis_url=mortal_redis.url)
     own = redis.Redis.from_url(mortal_redis.url)
     topic = f"user:{person}"
-    own.eval(change_counters._TOUCH, 1, change_counters.topic_key(topic), "", change_counters.early_order_channel(topic))
+    own.eval(*change_counters.touch_command(topic))
     seen = listen(relay, person, 0)["version"]
-    own.eval(
-        change_counters._TOUCH, 1, change_counters.topic_key(topic), RUNNING, change_counters.early_order_channel(topic)
-    )
+    own.eval(*change_counters.touch_command(topic, RUNNING))
     assert listen(relay, person, seen)["changes"] == [{"state": "running"}]
     own.close()
     mortal_redis.kill()
