@@ -15,7 +15,8 @@ HOSTS: Final = """
 INSERT INTO marketplace_host (
     id, owner_id, name, region, state, generation, verification, draining, simulated, runtime, runtime_version, address,
     hostname, kernel, cpu_model, cpu_cores, ram_mb, disk_total_gb, disk_free_gb, disk_kind, disk_samples, net_samples,
-    nvlink, driver, cuda, images, warnings, port_first, port_last, agent_version, agent_keys, engine_age_s, enrolled_at, last_seen_at
+    nvlink, driver, cuda, images, warnings, port_first, port_last, agent_version, agent_keys, engine_age_s,
+    enrolled_at, last_seen_at
 )
 SELECT gen_random_uuid(), (SELECT id FROM accounts_user WHERE email = 'hana@example.com'), 'bench-' || n, 'eu-west',
        'online', 0, 'unverified', false, false, 'docker', '', '', '', '', '', 64, 262144, 4000, 2000, 'nvme', 0, 0, false,

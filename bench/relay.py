@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,6 +65,12 @@ class WaitingAgent:
         self._send_request()
         self.task = asyncio.create_task(self._receive_answers())
 
+    async def close(self) -> None:
+        self.task.cancel()
+        self._writer.close()
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()
+
     def _send_request(self) -> None:
         path = f"/agent/v1/wait?since={self.version}&ticket={self._ticket}"
         self._writer.write(f"GET {path} HTTP/1.1\r\nHost: relay\r\n\r\n".encode())
@@ -95,8 +101,8 @@ async def measure(port: int, redis_url: str, relay_pid: int, count: int, wakes: 
     worked = _cpu_ms(relay_pid)
     broadcast = await _wake_all(redis, agents)
     worked = _cpu_ms(relay_pid) - worked
-    for agent in agents:
-        agent.task.cancel()
+    await asyncio.gather(*(agent.close() for agent in agents))
+    await redis.aclose()
     return Figures(
         waiters=count,
         kb_per_waiter=round(used / count, 1),
