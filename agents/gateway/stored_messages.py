@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from agents.gateway.agent_messages import SAYINGS
-from agents.gateway.sentences_before import message_of_sentence
+from agents.gateway.legacy_agent_messages import message_of_sentence
 from agents.protocol.progress_messages import Said
 from common.messages.message import Message, host_message
 

@@ -11,7 +11,7 @@ from django.utils.translation import override
 from accounts.models import User
 from agents.daemon.engine.pull_watch import Layers
 from agents.gateway.agent_messages import SAYINGS, CutOff, LoadingImage
-from agents.gateway.sentences_before import SAID_BEFORE
+from agents.gateway.legacy_agent_messages import SAID_BEFORE
 from agents.gateway.stored_messages import stored_detail
 from agents.protocol.messages import ObservedInstance
 from agents.protocol.progress_messages import SENTENCES, Said, say

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils.translation import override
 
-from agents.gateway.sentences_before import SAID_BEFORE
+from agents.gateway.legacy_agent_messages import SAID_BEFORE
 from common.messages.message import About, English, HostSays, Message, Name, read
 from common.messages.rendering import columns, english, in_html, plain
 from instances.core.event_messages import (
