@@ -1,4 +1,4 @@
-"""The source as syntax trees: what the tests of the house's laws read."""
+"""The source as syntax trees: what the tests of the rules for modules read."""
 
 import ast
 from collections.abc import Iterator
@@ -28,21 +28,21 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Source:
-    """One file. `rooms` are its folders and its name, without the ending."""
+    """One file. `names` are those of its folders and its own, without the ending."""
 
     path: str
     text: str
     tree: ast.Module
 
     @property
-    def rooms(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         return Path(self.path).with_suffix("").parts
 
     @property
     def feature(self) -> str:
         """The package below the app that holds it; "" in an app that is not laid out by features, and for entrances."""
         app = next((app for app in LAID_OUT_BY_FEATURE if self.path.startswith(f"{app}/")), "")
-        inside = self.rooms[app.count("/") + 1] if app else ""
+        inside = self.names[app.count("/") + 1] if app else ""
         return "" if inside in ENTRANCES or inside == "__init__" else inside
 
     def at(self, node: ast.AST) -> str:

@@ -75,7 +75,7 @@ def imports_of(source: Source, modules: Modules) -> set[str]:
 
 
 def by_module(sources: Iterable[Source]) -> dict[str, Source]:
-    return {".".join(source.rooms).removesuffix(".__init__"): source for source in sources}
+    return {".".join(source.names).removesuffix(".__init__"): source for source in sources}
 
 
 def breaches(modules: Modules) -> list[str]:

@@ -34,7 +34,7 @@ def test_files_are_short() -> None:
 
 
 def test_words() -> None:
-    wrong = [source.path for source in sources() if BANNED_MODULES & set(source.rooms)]
+    wrong = [source.path for source in sources() if BANNED_MODULES & set(source.names)]
     wrong += [
         f"{source.at(function)} {function.name}"
         for source in sources()

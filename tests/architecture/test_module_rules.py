@@ -1,14 +1,13 @@
-"""Who may query, move, wait, import and send: the laws that import-linter cannot see."""
+"""Which modules may query, change states, open transactions and send tasks: rules that import-linter cannot check."""
 
 import ast
 import re
-from pathlib import Path
 
 from tests.architecture.source import FUNCTIONS, Source, calls, of_apps, sources
 
 MAY_QUERY = {"models", "selectors", "services", "admin"}
-EDGES = re.compile(r"(^|_)(views|api)$|^tasks$")
-EDGE_LINES = 15
+ENTRY_POINTS = re.compile(r"(^|_)(views|api)$|^tasks$")
+ENTRY_POINT_LINES = 15
 HTTP = ("django.http", "django.forms", "django.shortcuts", "rest_framework")
 TRANSACTIONS = {"atomic", "use_case", "joining", "set_rollback", "select_for_update"}
 
@@ -17,7 +16,7 @@ def test_only_models_selectors_services_and_admin_query() -> None:
     wrong = [
         source.at(node)
         for source in of_apps()
-        if not source.feature and not MAY_QUERY & set(source.rooms)
+        if not source.feature and not MAY_QUERY & set(source.names)
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Attribute) and node.attr in ("objects", "_default_manager")
     ]
@@ -36,7 +35,7 @@ def _writes_state(node: ast.AST) -> bool:
 def test_state_is_written_in_one_place() -> None:
     wrong = [
         source.at(node)
-        for source in [*of_apps(), *(found for found in sources() if found.rooms[0] == "common")]
+        for source in [*of_apps(), *(found for found in sources() if found.names[0] == "common")]
         if source.path != "common/transitions.py"
         for node in ast.walk(source.tree)
         if _writes_state(node)
@@ -71,7 +70,7 @@ def test_every_enqueued_name_is_a_task() -> None:
     tasks = {
         str(word.value)
         for source in sources()
-        if source.rooms[-1] == "tasks"
+        if source.names[-1] == "tasks"
         for call, name in calls(source.tree)
         if name == "shared_task"
         for word in (keyword.value for keyword in call.keywords if keyword.arg == "name")
@@ -88,7 +87,7 @@ def test_every_enqueued_name_is_a_task() -> None:
 
 
 def test_time_is_read_from_common_clock_alone() -> None:
-    domain = [source for source in of_apps() if source.rooms[0] != "agents" or "gateway" in source.rooms]
+    domain = [source for source in of_apps() if source.names[0] != "agents" or "gateway" in source.names]
     wrong = [
         source.at(node)
         for source in domain
@@ -101,37 +100,37 @@ def test_time_is_read_from_common_clock_alone() -> None:
     assert wrong == []
 
 
-def _edges() -> list[Source]:
-    return [source for source in of_apps() if EDGES.search(source.rooms[-1]) or "views" in source.rooms[:-1]]
+def _entry_points() -> list[Source]:
+    return [source for source in of_apps() if ENTRY_POINTS.search(source.names[-1]) or "views" in source.names[:-1]]
 
 
-def test_edges_are_found_by_the_ending_of_their_names() -> None:
+def test_entry_points_are_found_by_their_names() -> None:
     """The positive control of the two below."""
-    edges = {source.path for source in _edges()}
+    found = {source.path for source in _entry_points()}
     assert {
         "instances/web/access/views.py",
         "instances/web/volumes/api.py",
         "instances/web/views.py",
         "billing/tasks.py",
-    } <= edges
-    assert "instances/orders/rent.py" not in edges
+    } <= found
+    assert "instances/orders/rent.py" not in found
 
 
-def test_edges_open_no_transactions() -> None:
-    assert [source.at(call) for source in _edges() for call, name in calls(source.tree) if name in TRANSACTIONS] == []
+def test_entry_points_open_no_transactions() -> None:
+    assert [source.at(call) for source in _entry_points() for call, name in calls(source.tree) if name in TRANSACTIONS] == []
 
 
-def test_edges_are_short() -> None:
+def test_entry_points_are_short() -> None:
     wrong = [
         f"{source.at(function)} {function.name}: {length}"
-        for source in _edges()
+        for source in _entry_points()
         for function in source.functions()
-        if (length := _body_lines(function)) > EDGE_LINES
+        if (length := _body_lines(function)) > ENTRY_POINT_LINES
     ]
     assert wrong == []
 
 
-def test_only_entrances_speak_http() -> None:
+def test_only_web_modules_import_http() -> None:
     assert [source.at(node) for source in of_apps() if source.feature for node in _http_imports(source.tree)] == []
 
 
@@ -155,7 +154,7 @@ def test_services_are_called_by_keyword() -> None:
     wrong = [
         f"{source.at(node)} {node.name}"
         for source in of_apps()
-        if "services" in source.rooms or source.feature
+        if "services" in source.names or source.feature
         for node in source.tree.body
         if isinstance(node, FUNCTIONS) and not node.name.startswith("_")
         if len(node.args.args) > 3
@@ -174,8 +173,8 @@ def test_locks_wait_for_writers_alone() -> None:
     assert wrong == []
 
 
-def test_the_law_sees_a_breach(tmp_path: Path) -> None:
-    """The positive control of the reader above."""
+def test_a_breach_is_found() -> None:
+    """The positive control of the tests above."""
     seeded = "def f():\n    import os\n    row.state = 'x'\n    rows.update(state='y')\n    task.delay(1)\n"
     tree = ast.parse(seeded)
     assert sum(_writes_state(node) for node in ast.walk(tree)) == 2
