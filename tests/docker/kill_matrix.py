@@ -17,19 +17,30 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from agents.daemon.docker_engine.container_spec import bridge_name
+from agents.daemon.docker_engine.container_spec import SYNC_HOST_LABEL, bridge_name
 from agents.daemon.docker_engine.ssh_allow_list import chain_name
 from tests.docker.conftest import ROOT
 
 PATIENCE: Final = 60.0
 # Says the banner that acceptance waits for, and ends at once when it is told to: what a step costs is the step.
+# With a file's name it is a command: it adds one letter to that file, and ends soon after.
 PROGRAM: Final = """
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 static void end(int number) { _exit(0); }
-int main(void) {
+static int count_run(const char *file) {
+  int runs = open(file, O_WRONLY | O_APPEND | O_CREAT, 0600);
+  write(runs, "x", 1);
+  close(runs);
+  usleep(300000);
+  write(1, "ended\\n", 6);
+  return 7;
+}
+int main(int count, char **words) {
+  if (count > 1) return count_run(words[1]);
   struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(22)};
   int yes = 1, door = socket(AF_INET, SOCK_STREAM, 0), guest;
   signal(SIGTERM, end);
@@ -198,6 +209,8 @@ class Machine:
     def _containers(self) -> Iterator[str]:
         for item in self.engine.containers(all=True, filters={"label": f"berth.host={self.host_id}"}):
             yield f"container {self._named(item['Labels']['berth.instance'])} {item['State']}"
+        for item in self.engine.containers(all=True, filters={"label": f"{SYNC_HOST_LABEL}={self.host_id}"}):
+            yield f"container of a sync {item['State']}"
 
     def _networks(self) -> Iterator[str]:
         for item in self.engine.networks(filters={"label": f"berth.host={self.host_id}"}):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from agents.daemon.docker_engine.container_spec import bridge_name
+from agents.daemon.docker_engine.container_spec import SYNC_HOST_LABEL, bridge_name
 from agents.daemon.docker_engine.firewall import Firewall
 from agents.daemon.enrolment import enrol
 from agents.daemon.lib.config import AgentConfig
@@ -327,7 +327,8 @@ def open_stage(engine: Any, folder: Path, fork_server: Path, *, net: str = "", *
 def _clean_up(stage: Stage) -> None:
     """By force, so that a failed test leaves nothing on the machine."""
     engine, own = stage.machine.engine, {"label": f"berth.host={stage.machine.host_id}"}
-    for item in engine.containers(all=True, filters=own):
+    of_syncs = engine.containers(all=True, filters={"label": f"{SYNC_HOST_LABEL}={stage.machine.host_id}"})
+    for item in [*of_syncs, *engine.containers(all=True, filters=own)]:
         engine.remove_container(item["Id"], force=True, v=True)
     for item in engine.networks(filters=own):
         engine.remove_network(item["Id"])

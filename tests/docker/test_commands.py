@@ -171,31 +171,6 @@ def test_a_stopped_instance_runs_nothing(box: Box) -> None:
     assert box.ended(order).failure_code == "not_running"
 
 
-COUNT = "echo once >> /tmp/runs; sleep 1; echo ended"
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "runs"),
-    [("command-noted", "0"), ("command-started", "1"), ("command-ended", "1")],
-)
-def test_an_agent_that_dies_never_runs_it_twice(box: Box, checkpoint: str, runs: str) -> None:
-    box.says("rm -f /tmp/runs; touch /tmp/runs")
-    box.host.stop()
-    order = box.new("sh", "-c", f"{COUNT}; exec sleep 7777" if checkpoint == "command-started" else COUNT, timeout_s=600)
-    box.market.ask(order)
-    box.host.run_until_killed(checkpoint)
-    box.host.start()
-    row = box.market.until_ended(order)
-    if checkpoint == "command-ended":
-        assert (row.phase, base64.b64decode(row.outcome["stdout"])) == ("done", b"ended\n")
-    else:
-        assert (row.phase, row.failure_code) == ("failed", "agent_restarted")
-    eventually(lambda: box.count("sleep 7777") == 0, "what was left of it is ended")
-    box.market.ask()
-    eventually(lambda: not list((box.host.state / "commands").iterdir()), "nothing is kept of it")
-    assert box.says("wc -l < /tmp/runs").strip() == runs
-
-
 def test_what_nobody_names_after_a_restart_is_ended(box: Box) -> None:
     box.host.stop()
     order = box.new("sh", "-c", "while :; do sleep 7777; done", timeout_s=600)

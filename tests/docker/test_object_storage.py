@@ -169,22 +169,6 @@ def test_a_stopped_instance_gets_what_lies_there_and_what_does_not_is_deleted(sc
     assert set(scene.store.files("set/")) == {"set/b/c"}
 
 
-@pytest.mark.parametrize("point", ["sync-made", "sync-connected", "sync-started", "sync-over", "sync-removed"])
-def test_killed_at_every_step_it_is_done_once_and_leaves_nothing(scene: Scene, point: str) -> None:
-    (scene.disk / point).mkdir()
-    (scene.disk / point / "file").write_bytes(point.encode())
-    scene.host.stop()
-    order = scene.ask("up", f"killed/{point}", path=point)
-    scene.host.run_until_killed(point)
-    told = [row for report in scene.market.reports for row in report.operations if row.id == order.id]
-    assert all(row.phase == "running" for row in told), "never told as done before it is"
-    scene.host.start()
-    outcome = scene.market.until_done(order)
-    assert int(outcome["copied_files"]) + int(outcome["same_files"]) == 1
-    assert scene.store.files("killed/" + point) == {f"killed/{point}/file": len(point)}
-    assert scene.left() == []
-
-
 def test_an_agent_that_ends_leaves_it_running_and_one_that_nobody_names_is_taken_away(scene: Scene) -> None:
     scene.store.hold("PUT /renters-data/long/")
     (scene.disk / "long").mkdir()
