@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import docker
 import pytest
 
 from agents.daemon.docker_engine.host_claim import claim_name
+from agents.daemon.installation.upgrade import TRIAL_FILE
 from agents.daemon.lib.config import load_config
 from agents.daemon.lib.state_folder import holder_of
 from agents.protocol.messages import DesiredInstance
@@ -35,6 +37,8 @@ MUTE: Final = (
     '        raise LinkError("mute")\n',
 )
 SHORT_S: Final = 3.0
+Step = tuple[str, int]  # its name, and which passing of it
+NOWHERE: Final = ("", 0)
 
 
 @dataclass
@@ -105,6 +109,19 @@ class Installed:
             check=False,
         )
         return done.returncode, (done.stdout + done.stderr).strip()
+
+    def dies(self, fatal: Step, *words: str) -> tuple[int, list[Step]]:
+        """Say it, dying at that step; the exit status, and the steps up to there, each with which passing of it."""
+        python, file = self.prefix / "current" / "bin" / "python", self.prefix / "steps"
+        program = ROOT / "tests" / "docker" / "doomed_command.py"
+        line = [str(word) for word in (python, program, self.prefix.parent, file, *fatal, *words, "--state-dir", self.state)]
+        env = {**self.env, "PYTHONDONTWRITEBYTECODE": "1"}  # what an import would write is no step
+        done = subprocess.run(line, cwd=self.prefix, env=env, capture_output=True, timeout=240, check=False)
+        passes, steps = Counter[str](), []
+        for step in file.read_text().splitlines():
+            passes[step] += 1
+            steps.append((step, passes[step]))
+        return done.returncode, steps
 
     def start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(self.line("run"), cwd=self.prefix, env=self.env, stderr=subprocess.DEVNULL)
@@ -192,6 +209,65 @@ def test_fault_022_an_upgrade_that_breaks_is_taken_back(
     assert (code, "is older than 0.2.0" in told) == (1, True), told
     assert installed.version() == "0.2.0"
     alike(host.inspect(order), before)
+
+
+class Upgrades:
+    """One release after another, on a host on which a container runs."""
+
+    def __init__(self, host: Host, installed: Installed, factory: Factory, order: DesiredInstance) -> None:
+        self.host, self.market, self.installed, self.factory, self.order = host, host.market, installed, factory, order
+        self.before, self.number = host.inspect(order), 2
+        self.words = ("upgrade", "--release-key", factory.public)
+
+    def release(self) -> str:
+        self.number += 1
+        version = f"0.{self.number}.0"
+        self.factory.release(self.market, version)
+        return version
+
+    def is_killed(self, fatal: Step) -> bool:
+        """Whether it came to that step; then one of the two versions is installed and runs, and so does the container."""
+        code, _ = self.installed.dies(fatal, *self.words)
+        self.goes_on()
+        return code == -signal.SIGKILL
+
+    def goes_on(self) -> None:
+        assert (self.installed.prefix / "current" / "bin" / "berth-agent").exists()
+        wait_until("one of the two runs", lambda: holder_of(self.host.state) != 0)
+        alike(self.host.inspect(self.order), self.before)
+
+    def end(self, version: str) -> None:
+        for _ in range(3):  # what was cut after the switch may go back first
+            self.installed.say(*self.words)
+            if self.installed.version() == version:
+                break
+        self.market.until(lambda report: report.agent_version == version)
+        assert self.installed.version() == version and not (self.host.state / TRIAL_FILE).exists()
+        self.goes_on()
+
+
+@pytest.mark.timeout(900)
+def test_an_upgrade_is_killed_at_each_step(
+    host: Host, market: Market, installed: Installed, factory: Factory, order: DesiredInstance
+) -> None:
+    """Wherever it is cut, the next one comes to its end."""
+    market.want(order)
+    market.until_phase(order.id, "running", 1)
+    upgrades = Upgrades(host, installed, factory, order)
+    upgrades.release()
+    code, steps = installed.dies(NOWHERE, *upgrades.words)
+    assert code == 0
+    for kind in ("run -m venv", "run -m pip", "write", "symlink", "rename", "signal", "rmtree"):
+        assert any(step.startswith(kind) for step, _ in steps), f"{kind} is not among {steps}"
+    left = list(steps)
+    while left:  # each dies at the step after that of the one before; what such a chain leaves out comes in the next one
+        version, reached = upgrades.release(), len(left)
+        for step in list(left):
+            fatal = (step[0], step[1] if step == left[0] else 1)
+            if installed.version() != version and upgrades.is_killed(fatal):
+                left.remove(step)
+        upgrades.end(version)
+        assert len(left) < reached, f"it does not come to {left[0]} any more"
 
 
 def alike(now: dict[str, Any], before: dict[str, Any]) -> None:
