@@ -60,16 +60,17 @@ def _model(document: Document, name: str) -> str:
     if document.is_choice(name):
         choices = ", ".join(f'"{value}"' for value in schema["enum"])
         return f"{class_name(name)} = Literal[{choices}] | str"
-    fields = list(_fields(document, schema))
+    fields = list(_fields(document, name))
     about = _docstring(schema.get("description", ""), _field_notes(schema))
     body = textwrap.indent("\n".join([about, *fields] if about else fields or ["pass"]), "    ")
     return f"class {class_name(name)}(Struct, frozen=True, kw_only=True):\n{body}\n"
 
 
-def _fields(document: Document, schema: Schema) -> Iterator[str]:
-    for name, inner in schema.get("properties", {}).items():
+def _fields(document: Document, model: str) -> Iterator[str]:
+    properties, required = document.members(model)
+    for name, inner in properties.items():
         kind = document.annotation(inner)
-        needed, plain = name in schema.get("required", []), safe_name(name)
+        needed, plain = name in required, safe_name(name)
         if plain != name:
             default = f'field(name="{name}")' if needed else f'field(name="{name}", default=UNSET)'
         else:

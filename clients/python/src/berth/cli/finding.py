@@ -29,6 +29,11 @@ def find_instance(client: "Client", text: str, *, exact: bool = False) -> "model
     return pick(client.instances.list(limit=200), text, "instance", name=lambda each: each.name, exact=exact)
 
 
+def find_host(text: str) -> "models.Host":
+    """Return your host with this id or name, or the only one whose id or name begins so."""
+    return pick(session().client.hosts.list().results, text, "host", name=lambda each: str(each.name))
+
+
 def pick(things: Iterable[T], text: str, kind: str, *, name: Callable[[Any], str], exact: bool = False) -> T:
     """Return the one thing that the text means: by id, by name, or as a unique beginning of either.
 

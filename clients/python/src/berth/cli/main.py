@@ -48,7 +48,7 @@ COMMANDS = {
     "volume": ("volumes", "List, create, attach and delete volumes", "Storage"),
     "snapshot": ("volumes", "List, create, restore and delete snapshots of volumes", "Storage"),
     "image": ("images", "List, register and remove images", "Storage"),
-    "host": ("hosts", "Your hosts: list, prices, earnings, self-tests, adding one", "Hosts"),
+    "host": ("hosts", "Your hosts: prices, maintenance, earnings, self-tests, adding one", "Hosts"),
     "api": ("api", "Send any request of the API", "More"),
     "completion": ("shell", "Print the completion script of your shell", "More"),
 }

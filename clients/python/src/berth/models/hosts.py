@@ -266,7 +266,47 @@ class MaintenancePage(Struct, frozen=True, kw_only=True):
 
 
 class MaintenanceReply(Struct, frozen=True, kw_only=True):
-    pass
+    id: str
+    category: str | UnsetType = UNSET
+    detail: str | UnsetType | None = UNSET
+    announced_at: datetime | UnsetType = UNSET
+    starts_at: datetime | UnsetType = UNSET
+    ends_at: datetime | UnsetType = UNSET
+    cancelled_at: datetime | UnsetType | None = UNSET
+    excuses: bool | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    region: str | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+    verified: bool | UnsetType = UNSET
+    verification: str | UnsetType = UNSET
+    verified_at: datetime | UnsetType | None = UNSET
+    draining: bool | UnsetType = UNSET
+    simulated: bool | UnsetType = UNSET
+    runtime: str | UnsetType = UNSET
+    runtime_version: str | UnsetType | None = UNSET
+    address: str | UnsetType = UNSET
+    behind_nat: bool | UnsetType = UNSET
+    hostname: str | UnsetType = UNSET
+    kernel: str | UnsetType | None = UNSET
+    cpu_model: str | UnsetType | None = UNSET
+    cpu_cores: int | UnsetType = UNSET
+    ram_gb: float | UnsetType = UNSET
+    disk: HostDisk | UnsetType = UNSET
+    network: HostNetwork | UnsetType = UNSET
+    nvlink: bool | UnsetType = UNSET
+    driver: str | UnsetType | None = UNSET
+    cuda: str | UnsetType | None = UNSET
+    ports: HostPorts | UnsetType = UNSET
+    warnings: list[str] | UnsetType = UNSET
+    agent_version: str | UnsetType | None = UNSET
+    engine_age_s: float | UnsetType = UNSET
+    reliability: float | UnsetType | None = UNSET
+    listed_until: datetime | UnsetType | None = UNSET
+    enrolled_at: datetime | UnsetType = UNSET
+    agent_revoked_at: datetime | UnsetType | None = UNSET
+    last_seen_at: datetime | UnsetType = UNSET
+    gpus: list[OwnGpu] | UnsetType = UNSET
+    offers: list[OwnOffer] | UnsetType = UNSET
 
 
 class MaintenanceWindow(Struct, frozen=True, kw_only=True):

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from berth import models as shapes
-from berth.cli.finding import pick
+from berth.cli.commands.host_maintenance import maintenance
+from berth.cli.commands.host_prices import DRY_RUN, GPU, change_offers, price
+from berth.cli.finding import find_host
 from berth.cli.framework import nouns, session
 from berth.cli.output import Column
 
@@ -30,10 +31,6 @@ COLUMNS: "Sequence[Column[models.Host]]" = (
 )
 
 
-def _host(text: str) -> "models.Host":
-    return pick(session().client.hosts.list().results, text, "host", name=lambda each: str(each.name))
-
-
 def _show(host: "models.Host | models.HostDetail") -> None:
     facts = [
         ("Host", host.name),
@@ -55,7 +52,11 @@ def _show(host: "models.Host | models.HostDetail") -> None:
 
 @nouns("host")
 def host() -> None:
-    """Your hosts: list, prices, earnings, self-tests, adding one."""
+    """Your hosts: list, prices, maintenance, earnings, self-tests, adding one."""
+
+
+host.add_command(price)
+host.add_command(maintenance)
 
 
 @host.command("ls")
@@ -69,7 +70,7 @@ def ls() -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Show a host."""
-    _show(session().client.hosts.get(_host(name).id))
+    _show(session().client.hosts.get(find_host(name).id))
 
 
 @host.command("add")
@@ -86,38 +87,22 @@ def add(name: str, region: str, price: str) -> None:
     session().out.line(made.command or made.token)
 
 
-@host.command("price")
-@click.argument("name")
-@click.argument("price")
-@click.option("--gpu", help="Model, if the host has several")
-def price(name: str, price: str, gpu: str | None) -> None:
-    """Set the price per GPU and hour for new rentals."""
-    found = _host(name)
-    _show(_list(found, gpu, shapes.ListingChange, price_hourly=price))
-
-
 @host.command("list")
 @click.argument("name")
-@click.option("--gpu", help="Model, if the host has several")
-def list_(name: str, gpu: str | None) -> None:
+@GPU
+@DRY_RUN
+def list_(name: str, gpu: str | None, dry_run: bool) -> None:
     """Put a host's GPUs on the market."""
-    _show(_list(_host(name), gpu, shapes.ListingChange, listed=True))
+    change_offers(name, gpu, {"listed": True}, dry_run=dry_run)
 
 
 @host.command("unlist")
 @click.argument("name")
-@click.option("--gpu", help="Model, if the host has several")
-def unlist(name: str, gpu: str | None) -> None:
+@GPU
+@DRY_RUN
+def unlist(name: str, gpu: str | None, dry_run: bool) -> None:
     """Take a host's GPUs off the market; what is rented stays rented."""
-    _show(_list(_host(name), gpu, shapes.ListingChange, listed=False))
-
-
-def _list(host: "models.Host", gpu: str | None, change: "type[models.ListingChange]", **values: object) -> "models.Host":
-    offers = [each for each in host.offers if gpu in (None, each.gpu_model)]
-    if not offers:
-        raise click.UsageError(f"{host.name} has: {', '.join(each.gpu_model for each in host.offers) or 'no GPUs'}.")
-    changes = [change(id=each.id, **values) for each in offers]  # type: ignore[arg-type]  # each value fits its field
-    return session().client.hosts.listing(host.id, offers=changes)
+    change_offers(name, gpu, {"listed": False}, dry_run=dry_run)
 
 
 @host.command("earnings")
@@ -129,7 +114,7 @@ def earnings(name: str | None, by: str, since: str | None, until: str | None) ->
     """Show what a host, or all of them, earned."""
     client = session().client
     span: dict[str, Any] = {"since": since or UNSET, "until": until or UNSET}
-    found = client.hosts.earnings(_host(name).id, by=by, **span) if name else client.hosts.earnings_all(by=by, **span)
+    found = client.hosts.earnings(find_host(name).id, by=by, **span) if name else client.hosts.earnings_all(by=by, **span)
     if session().out.is_json:
         session().out.json(found)
         return
@@ -147,7 +132,7 @@ def earnings(name: str | None, by: str, since: str | None, until: str | None) ->
 @click.argument("name")
 def self_test(name: str) -> None:
     """Ask for a self-test."""
-    answer = session().client.hosts.self_test_ask(_host(name).id)
+    answer = session().client.hosts.self_test_ask(find_host(name).id)
     session().out.facts(answer, [("Self-test", answer.id), ("Verdict", answer.verdict)], name=answer.id)
 
 
@@ -156,7 +141,7 @@ def self_test(name: str) -> None:
 @click.option("--stop", is_flag=True, help="Take new rentals again")
 def drain(name: str, stop: bool) -> None:
     """Take no new rentals, for maintenance; running ones go on."""
-    changed = session().client.hosts.maintenance(_host(name).id, draining=not stop)
+    changed = session().client.hosts.maintenance(find_host(name).id, draining=not stop)
     session().out.json(changed) if session().out.is_json else session().out.note("Accepts rentals." if stop else "Draining.")
 
 
@@ -165,6 +150,6 @@ def drain(name: str, stop: bool) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Don't ask")
 def revoke_agent(name: str, yes: bool) -> None:
     """Refuse the host's agent from now on, for example after its key was stolen."""
-    found = _host(name)
+    found = find_host(name)
     session().confirm(f"Revoke the key of {found.name}'s agent?", yes=yes)
     _show(session().client.hosts.revoke_agent(found.id))
