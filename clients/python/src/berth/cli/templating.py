@@ -20,11 +20,36 @@ _RENTERS = re.compile(
 
 
 def find_template(text: str) -> "models.TemplateOut":
-    """Return the template with this id, slug or share link; `@` and a version may follow.
+    """Return the template with this id, slug, title or share link; `@` and a version may follow.
 
     The market finds it: a slug is that of one's own template, else of an official one, and never somebody else's.
+
+    Raises:
+        Refused: There is none.
     """
-    return session().client.launch_templates.get(text.rpartition("/")[2])
+    from berth import errors
+
+    templates = session().client.launch_templates
+    try:
+        return templates.get(text.rpartition("/")[2])
+    except errors.NotFound:
+        known = [each for source in ("own", "official") for each in templates.list(source=source)]
+        name, at, version = text.partition("@")
+        titled = [each for each in known if each.title.casefold() == name.casefold()]
+        if not titled:
+            raise Refused(f"There is no template {text!r}. {_nearest(name, known)}", 4) from None
+        return templates.get(f"{titled[0].id}{at}{version}")
+
+
+def _nearest(name: str, known: "list[models.TemplateOut]") -> str:
+    """Return which templates have a similar name."""
+    from difflib import get_close_matches
+
+    slugs = {word: each.slug for each in known for word in (each.title.casefold(), each.slug)}
+    wanted = name.casefold()
+    parts = [word for word in slugs if wanted in word or word in wanted]
+    near = dict.fromkeys(slugs[word] for word in (*get_close_matches(wanted, slugs, n=5), *parts))
+    return f"Similar: {', '.join(list(near)[:5])}." if near else "`berth template ls` lists them."
 
 
 def reference(template: "models.TemplateOut", text: str) -> str:

@@ -1,5 +1,6 @@
 """Renting: the quote first, then the order, then the way to a running instance."""
 
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +28,14 @@ _OF_AN_ORDER = frozenset(
         *("name", "ssh_keys", "volumes", "ports", "auto_renew"),
     }
 )
-HELP = """Rent an offer (offr_…), or the cheapest one of a search: `berth rent "4090 verified" --gpus 2 --max-price 3`.
-
-Shows the all-in quote, asks, and waits until the instance runs. The price can't change between the quote and the order.
-"""
 
 
-def _declare(name: str) -> click.Command:
-    options = [
-        click.argument("what", nargs=-1),
-        click.option("--gpus", "gpu_count", type=click.IntRange(1, 64), default=1, show_default=True),
-        click.option("--template", help="Start from this launch template: its name or tmpl_…, with @VERSION if you like"),
+def order_options() -> list[Callable[[Any], Any]]:
+    """Return the options of an order, whatever it starts from."""
+    return [
+        click.option("--gpus", "gpu_count", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of GPUs"),
         click.option(
-            "--input", "inputs", multiple=True, help="Of --template: NAME=VALUE, or NAME: its value as that of a --secret"
+            "--input", "inputs", multiple=True, help="Of the template: NAME=VALUE, or NAME: its value as that of a --secret"
         ),
         click.option("--image", help=f"Slug or img_…; left out: the template's, or {IMAGE}"),
         click.option("--disk", "disk_gb", type=click.IntRange(0), help="Data disk in GB; left out: the template's, or none"),
@@ -63,24 +59,37 @@ def _declare(name: str) -> click.Command:
             "--port", "ports", multiple=True, type=PortType(), help="Further container ports to expose: 8000, 51820/udp"
         ),
         click.option("--auto-renew", is_flag=True, help="Of --mode reserved: again at its end"),
-        click.option("--quote", "quote_id", help="Order this quote as it is, instead of asking for one"),
         KEY,
         click.option("--yes", "-y", is_flag=True, help="Don't ask"),
         click.option("--dry-run", is_flag=True, help="Show the quote, have the market check the order, and rent nothing"),
         click.option("--wait/--no-wait", default=True, help="Wait until it runs"),
         click.option("--timeout", type=float, default=900.0, show_default=True, help="Seconds to wait"),
+        *launching.options(),
     ]
 
-    def run(**options: Any) -> None:
-        rent_by(**options)
 
-    function: Any = run
-    for option in reversed([*options, *launching.options()]):
-        function = option(function)
-    return click.command(name, cls=launching.WithCommand, help=HELP)(function)
+def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def add(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
 
 
-rent, launch = _declare("rent"), _declare("launch")
+@click.command("rent", cls=launching.WithCommand)
+@click.argument("what", nargs=-1)
+@click.option("--template", help="Start from this launch template: its name or tmpl_…, with @VERSION if you like")
+@click.option("--quote", "quote_id", help="Order this quote as it is, instead of asking for one")
+@with_options(order_options())
+def rent(**options: Any) -> None:
+    """Rent an offer (offr_…), or the cheapest one of a search: `berth rent "4090 verified" --gpus 2 --max-price 3`.
+
+    Shows the all-in quote, asks, and waits until the instance runs. The price can't change between the quote and the order.
+    """
+    rent_by(**options)
 
 
 def rent_by(
@@ -171,16 +180,25 @@ def _quote(what: str, wanted: dict[str, Any]) -> "models.QuoteOut":
 
 
 def _first_offer(query: str, wanted: dict[str, Any]) -> str:
-    if not query:
+    """Return the cheapest offer of a search; with `verified_first`, one of a verified host if there is any.
+
+    Raises:
+        Refused: nothing matches.
+    """
+    prefers_verified = bool(wanted.get("verified_first")) and "verified" not in query.lower()
+    if not query and not prefers_verified:
         raise click.UsageError('What? Give an offer (offr_…) or a search: berth rent "4090 price<1"')
     choices = {name: wanted[name] for name in ("gpu_count", "mode", "term", "disk_gb", "image")}
-    search = wanted_offers(query, **choices)
-    if "sort=" not in query.replace(" ", ""):
-        search["sort"] = "price"
-    found = session().client.offers.list(**search, limit=1).first()
-    if not found.results:
+    order: dict[str, Any] = {} if "sort=" in query.replace(" ", "") else {"sort": "price"}
+    for line in [f"{query} verified".strip(), query] if prefers_verified else [query]:
+        found = session().client.offers.list(**wanted_offers(line, **choices), **order, limit=1).first()
+        if found.results:
+            break
+    else:
         raise Refused(f"No offer matches {query!r}; `berth search` says what each condition excludes.", 4)
     offer = found.results[0]
+    if prefers_verified and line == query:
+        session().out.note("No verified host has a fitting offer: this host isn't verified.")
     session().out.note(
         f"{offer.gpu.model} on {offer.host.name} in {offer.host.region} ({offer.id}), the first of {found.total}"
     )
