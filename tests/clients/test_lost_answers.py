@@ -53,6 +53,13 @@ ORDERS: dict[str, tuple[tuple[str, ...], list[Any], list[Any], Any, str]] = {
         stopped(),
         "berth ls",
     ),
+    "clone with settings": (
+        ("clone", OWN, "--gpus", "1", "-e", "MODE=fast", "--args", "a 'b c'", "--yes", "--", "python", "serve.py"),
+        [stopped(), priced(), stopped()],
+        [stopped()],
+        stopped(),
+        "berth ls",
+    ),
     "migrate": (
         ("migrate", OWN, "--offer", ELSEWHERE, "--yes"),
         [stopped(), priced(), stopped()],

@@ -40,11 +40,19 @@ class Price(click.ParamType[Decimal]):
         return amount
 
 
-def place_once(send: Callable[[str], T], *, key: str | None, again: Sequence[str], look: str, asks: bool = True) -> T:
+def place_once(
+    send: Callable[[str], T],
+    *,
+    key: str | None,
+    again: Sequence[str],
+    look: str,
+    asks: bool = True,
+    rest: Sequence[str] = (),
+) -> T:
     """Send an order under an idempotency key; if every answer is lost, say how to learn what became of it.
 
     `again` are the words of a command that sends the same order, which the market does once for each key. `look` is
-    one that shows whether it was done. `asks` says that the command would ask.
+    one that shows whether it was done. `asks` says that the command would ask, `rest` are words after all options.
     """
     own = key or uuid4().hex
     try:
@@ -52,7 +60,7 @@ def place_once(send: Callable[[str], T], *, key: str | None, again: Sequence[str
     except _LOST:
         profile = session().place.profile
         words = ["berth", *again, *(["--profile", profile] if profile else []), "--idempotency-key", own]
-        words += ["--yes"] if asks else []
+        words += [*(["--yes"] if asks else []), *rest]
         session().out.note(
             f"\nThe market may have accepted it; `{look}` shows whether. This sends the same again, which is never done"
             f" twice:\n  {shlex.join(words)}"

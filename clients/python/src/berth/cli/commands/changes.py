@@ -6,33 +6,39 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
+from berth.cli import launching
 from berth.cli.commands.instances import DRY_RUN, INSTANCE, YES, until, waiting
 from berth.cli.finding import find_instance
-from berth.cli.framework import Refused, command, session
+from berth.cli.framework import Refused, command, session, with_options
 from berth.cli.ordering import KEY, Price, place_once
 from berth.cli.remote import forget_host_keys
 from berth.cli.showing import show_instance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from berth import models
 
 _MOST = click.option("--max-price", type=Price(), help="Refuse above this an hour, disk included")
 
 
-@command("reimage")
+@click.command("reimage", cls=launching.WithCommand)
 @INSTANCE
 @click.argument("image")
 @YES
 @DRY_RUN
-def reimage(instance: str, image: str, yes: bool, dry_run: bool) -> None:
-    """Replace an instance's image. Files outside /data and volumes are deleted; if it fails, the former root runs again."""
+@with_options(launching.options(of_existing=True))
+def reimage(instance: str, image: str, yes: bool, dry_run: bool, **wanted: Any) -> None:
+    """Replace an instance's image. Files outside /data and volumes are deleted; if it fails, the former root runs again.
+
+    Launch settings that aren't given stay as they are: `berth reimage NAME berth-base -e MODE=fast -- python serve.py`.
+    """
     client = session().client
     found = find_instance(client, instance, exact=yes)
+    settings = launching.changes(click.get_current_context(), wanted, found.launch)
     if not dry_run:
         session().confirm(f"Replace {found.image} by {image} on {found.name or found.id}? Files outside /data go.", yes=yes)
-    changed = client.instances.reimage(found.id, image=image, dry_run=dry_run)
+    changed = client.instances.reimage(found.id, image=image, **settings, dry_run=dry_run)
     if not dry_run:
         forget_host_keys(found.id)
     show_instance(changed)
@@ -59,7 +65,7 @@ def resize(instance: str, gpu_count: int | None, disk_gb: int | None, yes: bool,
     show_instance(here.client.instances.resize(found.id, **size, **limits, dry_run=dry_run))
 
 
-@command("clone")
+@click.command("clone", cls=launching.WithCommand)
 @INSTANCE
 @click.option("--offer", help="offr_…; left out: the same host")
 @click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Left out: as many as now")
@@ -70,13 +76,19 @@ def resize(instance: str, gpu_count: int | None, disk_gb: int | None, yes: bool,
 @DRY_RUN
 @KEY
 @waiting(False)
+@with_options(launching.options(of_existing=True))
 def clone(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
-    """Rent a copy of an instance, on the same host or another one; it can't cost more than the price that is shown."""
+    """Rent a copy of an instance, on the same host or another one; it can't cost more than the price that is shown.
+
+    It runs what the instance runs, with the launch settings that are given instead.
+    """
+    ctx = click.get_current_context()
     found = find_instance(session().client, instance)
+    settings = launching.changes(ctx, wanted, found.launch)
     disk_gb = 0 if wanted["without_data"] else found.data_disk_gb
     order = _destination(found, wanted, disk_gb=disk_gb)
     order |= {"data_disk": not wanted["without_data"], "name": wanted["name"] or UNSET}
-    copy = _ordered(found, order, wanted, verb="clone")
+    copy = _ordered(found, order, wanted, verb="clone", settings=settings)
     show_instance(until(copy, ("running",), timeout=timeout) if wait and not wanted["dry_run"] else copy)
 
 
@@ -122,23 +134,31 @@ def _destination(found: "models.InstanceOut", wanted: dict[str, Any], *, disk_gb
 
 
 def _ordered(
-    found: "models.InstanceOut", order: dict[str, Any], wanted: dict[str, Any], *, verb: str
+    found: "models.InstanceOut",
+    order: dict[str, Any],
+    wanted: dict[str, Any],
+    *,
+    verb: str,
+    settings: "Mapping[str, Any] | None" = None,
 ) -> "models.InstanceOut":
     """Show the price, have the order checked, ask, and place it once; of an order that is repeated, only the last two."""
     here = session()
     send: Callable[..., models.InstanceOut] = getattr(here.client.instances, verb)
+    whole = {**order, **(settings or {})}
     if wanted["key"] is None or wanted["dry_run"]:
-        checked = send(found.id, **order, dry_run=True)
+        checked = send(found.id, **whole, dry_run=True)
         here.out.note(f"There it costs {order['max_hourly_rate']} an hour, its data disk included.")
         if wanted["dry_run"]:
             return checked
     question = "Rent a copy of" if verb == "clone" else "Move"
     here.confirm(f"{question} {found.name or found.id}?", yes=wanted["yes"])
+    options, rest = launching.repeated(click.get_current_context(), wanted)
     return place_once(
-        lambda own: send(found.id, **order, idempotency_key=own),
+        lambda own: send(found.id, **whole, idempotency_key=own),
         key=wanted["key"],
-        again=[verb, found.id, *_repeated(order)],
+        again=[verb, found.id, *_repeated(order), *options],
         look="berth ls",
+        rest=rest,
     )
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
+from berth.cli import launching
 from berth.cli.finding import complete_instance, find_instance
-from berth.cli.framework import command, session
+from berth.cli.framework import command, session, with_options
 from berth.cli.progress import Progress
 from berth.cli.showing import COLUMNS, show_instance
 
@@ -97,14 +98,20 @@ def stop(instance: str, keep_gpus: bool, dry_run: bool, wait: bool, timeout: flo
     show_instance(until(found, ("stopped",), timeout=timeout) if wait and not dry_run else found)
 
 
-@command("restart")
+@click.command("restart", cls=launching.WithCommand)
 @INSTANCE
 @DRY_RUN
 @waiting(False)
-def restart(instance: str, dry_run: bool, wait: bool, timeout: float) -> None:
-    """Restart a running instance; its files are kept."""
+@with_options(launching.options(of_existing=True))
+def restart(instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: Any) -> None:
+    """Restart a running instance; its files are kept. With other launch settings: `berth restart NAME -e MODE=fast`.
+
+    Those that aren't given stay as they are.
+    """
     client = session().client
-    found = client.instances.restart(find_instance(client, instance).id, dry_run=dry_run)
+    instance_now = find_instance(client, instance)
+    settings = launching.changes(click.get_current_context(), wanted, instance_now.launch)
+    found = client.instances.restart(instance_now.id, **settings, dry_run=dry_run)
     show_instance(until(found, ("running",), timeout=timeout) if wait and not dry_run else found)
 
 

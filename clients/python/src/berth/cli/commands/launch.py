@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from berth.cli import launching
-from berth.cli.commands.rent import order_options, rent_by, with_options
+from berth.cli.commands.rent import order_options, rent_by
+from berth.cli.framework import with_options
 
 
 @click.command("launch", cls=launching.WithCommand)

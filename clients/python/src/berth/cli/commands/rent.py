@@ -1,6 +1,6 @@
 """Renting: the quote first, then the order, then the way to a running instance."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from msgspec import UNSET
 from berth import errors
 from berth.cli import launching
 from berth.cli.commands.market import wanted_offers
-from berth.cli.framework import Refused, session
+from berth.cli.framework import Refused, session, with_options
 from berth.cli.ordering import KEY, Price, place_once
 from berth.cli.ports import ContainerPort, PortType
 from berth.cli.progress import Progress
@@ -66,17 +66,6 @@ def order_options() -> list[Callable[[Any], Any]]:
         click.option("--timeout", type=float, default=900.0, show_default=True, help="Seconds to wait"),
         *launching.options(),
     ]
-
-
-def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """Return a decorator that adds options to a command, in this order."""
-
-    def add(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add
 
 
 @click.command("rent", cls=launching.WithCommand)

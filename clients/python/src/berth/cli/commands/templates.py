@@ -7,7 +7,7 @@ from msgspec import UNSET, to_builtins
 
 from berth.cli import launching
 from berth.cli.finding import pick
-from berth.cli.framework import nouns, session
+from berth.cli.framework import nouns, session, with_options
 from berth.cli.output import Column
 from berth.cli.ports import ContainerPort, PortType
 from berth.cli.templating import find_template
@@ -28,12 +28,6 @@ COLUMNS: "Sequence[Column[models.TemplateOut]]" = (
     Column("ID", lambda each: each.id, wide=True),
 )
 _CATEGORIES = click.Choice(["development", "training", "inference", "images", "data", "other"])
-
-
-def _launch_options(function: Any) -> Any:
-    for option in reversed(launching.options(secret_names_only=True)):
-        function = option(function)
-    return function
 
 
 def _own(text: str, *, exact: bool = False) -> "models.TemplateOut":
@@ -119,7 +113,7 @@ def show(name: str) -> None:
 @click.option("--filter", help="A search line: offers that suit it")
 @click.option("--min-vram", "min_vram_gb", type=click.IntRange(1), help="GB of each GPU")
 @click.option("--disk", "data_disk_gb", type=click.IntRange(0), help="Data disk in GB")
-@_launch_options
+@with_options(launching.options(secret_names_only=True))
 def create(title: str, image: str, ports: tuple[ContainerPort, ...], **options: Any) -> None:
     """Create a template of your own: `berth template create Tiny --image berth-base -e MODEL=tiny -- python serve.py`.
 
