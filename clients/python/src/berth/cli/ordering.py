@@ -16,6 +16,9 @@ T = TypeVar("T")
 KEY: Final = click.option(
     "--idempotency-key", "key", help="Repeat an order whose answer was lost: it is done once for a key and the same options"
 )
+DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Have the market check it, and change nothing")
+# For changes of which the API has no dry run: what they would do is told by what the market says now.
+PREVIEW: Final = click.option("--dry-run", is_flag=True, help="Show what it would change, and change nothing")
 _LOST: Final = (
     errors.ConnectionFailed,
     errors.ServerError,

@@ -7,10 +7,10 @@ import click
 from msgspec import UNSET
 
 from berth.cli import launching
-from berth.cli.commands.instances import DRY_RUN, INSTANCE, YES, until, waiting
+from berth.cli.commands.instances import INSTANCE, YES, until, waiting
 from berth.cli.finding import find_instance
 from berth.cli.framework import Refused, command, session, with_options
-from berth.cli.ordering import KEY, Price, place_once
+from berth.cli.ordering import DRY_RUN, KEY, Price, place_once
 from berth.cli.remote import forget_host_keys
 from berth.cli.showing import show_instance
 

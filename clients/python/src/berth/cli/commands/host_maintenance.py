@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from berth.cli.finding import find_host, pick
 from berth.cli.framework import nouns, session
+from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.output import Column
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def ls(name: str, show_all: bool) -> None:
     show_default=True,
 )
 @click.option("--detail", help="What renters are told")
-@click.option("--dry-run", is_flag=True, help="Have the market check it, and announce nothing")
+@DRY_RUN
 def announce(
     name: str, *, starts_at: datetime, ends_at: datetime | None, hours: float | None, dry_run: bool, **about: str | None
 ) -> None:
@@ -91,7 +92,7 @@ def announce(
 @maintenance.command("cancel")
 @click.argument("name")
 @click.argument("window", required=False)
-@click.option("--dry-run", is_flag=True, help="Show what would be cancelled, and cancel nothing")
+@PREVIEW
 def cancel(name: str, window: str | None, dry_run: bool) -> None:
     """Cancel maintenance, or end it early: by its ID, or the only one that is ahead."""
     host = find_host(name)

@@ -9,7 +9,7 @@ from msgspec import UNSET, structs
 from berth import models as shapes
 from berth.cli.finding import find_host
 from berth.cli.framework import command, session
-from berth.cli.ordering import Price
+from berth.cli.ordering import PREVIEW, Price
 from berth.cli.output import Column
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 TERMS: Final = ("day", "week", "month", "year", "year3")
 GPU: Final = click.option("--gpu", help="Model, if the host has several")
-DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing")
 
 
 def _discount(term: str) -> "Column[models.OwnOffer]":
@@ -90,7 +89,7 @@ class _Tier(_Pair):
 @click.option("--no-tiers", is_flag=True, help="Remove all tiers")
 @click.option("--disk", type=Price(), help="Per GB and day above the free allowance")
 @click.option("--hold-share", type=Share(), help="Fee for the GPUs of a stopped instance, of the hourly price: 35%")
-@DRY_RUN
+@PREVIEW
 def price(name: str, gpu: str | None, dry_run: bool, **wanted: Any) -> None:
     """Show a host's prices, or set them for new rentals: `berth host price NAME 0.50 --discount month=20% --spot-floor 0.2`.
 

@@ -6,9 +6,10 @@ import click
 from msgspec import UNSET
 
 from berth.cli.commands.host_maintenance import maintenance
-from berth.cli.commands.host_prices import DRY_RUN, GPU, change_offers, price
+from berth.cli.commands.host_prices import GPU, change_offers, price
 from berth.cli.finding import find_host
 from berth.cli.framework import nouns, session
+from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.output import Column
 
 if TYPE_CHECKING:
@@ -77,9 +78,13 @@ def show(name: str) -> None:
 @click.argument("name")
 @click.option("--region", required=True)
 @click.option("--price", required=True, help="Per GPU and hour")
-def add(name: str, region: str, price: str) -> None:
+@DRY_RUN
+def add(name: str, region: str, price: str, dry_run: bool) -> None:
     """Make a join token, and print the command to run on the host."""
-    made = session().client.join_tokens.create(host_name=name, region=region, price_hourly=price)
+    made = session().client.join_tokens.create(host_name=name, region=region, price_hourly=price, dry_run=dry_run)
+    if dry_run:
+        session().out.note("It could be added. No token was made.")
+        return
     if session().out.is_json:
         session().out.json(made)
         return
@@ -90,7 +95,7 @@ def add(name: str, region: str, price: str) -> None:
 @host.command("list")
 @click.argument("name")
 @GPU
-@DRY_RUN
+@PREVIEW
 def list_(name: str, gpu: str | None, dry_run: bool) -> None:
     """Put a host's GPUs on the market."""
     change_offers(name, gpu, {"listed": True}, dry_run=dry_run)
@@ -99,7 +104,7 @@ def list_(name: str, gpu: str | None, dry_run: bool) -> None:
 @host.command("unlist")
 @click.argument("name")
 @GPU
-@DRY_RUN
+@PREVIEW
 def unlist(name: str, gpu: str | None, dry_run: bool) -> None:
     """Take a host's GPUs off the market; what is rented stays rented."""
     change_offers(name, gpu, {"listed": False}, dry_run=dry_run)
@@ -130,26 +135,35 @@ def earnings(name: str | None, by: str, since: str | None, until: str | None) ->
 
 @host.command("self-test")
 @click.argument("name")
-def self_test(name: str) -> None:
+@DRY_RUN
+def self_test(name: str, dry_run: bool) -> None:
     """Ask for a self-test."""
-    answer = session().client.hosts.self_test_ask(find_host(name).id)
+    answer = session().client.hosts.self_test_ask(find_host(name).id, dry_run=dry_run)
     session().out.facts(answer, [("Self-test", answer.id), ("Verdict", answer.verdict)], name=answer.id)
 
 
 @host.command("drain")
 @click.argument("name")
 @click.option("--stop", is_flag=True, help="Take new rentals again")
-def drain(name: str, stop: bool) -> None:
+@DRY_RUN
+def drain(name: str, stop: bool, dry_run: bool) -> None:
     """Take no new rentals, for maintenance; running ones go on."""
-    changed = session().client.hosts.maintenance(find_host(name).id, draining=not stop)
-    session().out.json(changed) if session().out.is_json else session().out.note("Accepts rentals." if stop else "Draining.")
+    changed = session().client.hosts.maintenance(find_host(name).id, draining=not stop, dry_run=dry_run)
+    if session().out.is_json:
+        session().out.json(changed)
+    elif dry_run:
+        session().out.note("Nothing was changed.")
+    else:
+        session().out.note("Accepts rentals." if stop else "Draining.")
 
 
 @host.command("revoke-agent")
 @click.argument("name")
 @click.option("--yes", "-y", is_flag=True, help="Don't ask")
-def revoke_agent(name: str, yes: bool) -> None:
+@DRY_RUN
+def revoke_agent(name: str, yes: bool, dry_run: bool) -> None:
     """Refuse the host's agent from now on, for example after its key was stolen."""
     found = find_host(name)
-    session().confirm(f"Revoke the key of {found.name}'s agent?", yes=yes)
-    _show(session().client.hosts.revoke_agent(found.id))
+    if not dry_run:
+        session().confirm(f"Revoke the key of {found.name}'s agent?", yes=yes)
+    _show(session().client.hosts.revoke_agent(found.id, dry_run=dry_run))

@@ -8,7 +8,8 @@ from msgspec import UNSET
 
 from berth.cli import launching
 from berth.cli.finding import complete_instance, find_instance
-from berth.cli.framework import command, session, with_options
+from berth.cli.framework import Refused, command, session, with_options
+from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.progress import Progress
 from berth.cli.showing import COLUMNS, show_instance
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 INSTANCE = click.argument("instance", shell_complete=complete_instance)
 YES = click.option("--yes", "-y", is_flag=True, help="Don't ask")
-DRY_RUN = click.option("--dry-run", is_flag=True, help="Have the market check it, and change nothing")
 
 
 def waiting(default: bool = False) -> Callable[[Any], Any]:
@@ -118,11 +118,15 @@ def restart(instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: 
 @command("rm")
 @click.argument("instances", nargs=-1, required=True, shell_complete=complete_instance)
 @YES
+@PREVIEW
 @waiting(False)
-def rm(instances: tuple[str, ...], yes: bool, wait: bool, timeout: float) -> None:
+def rm(instances: tuple[str, ...], yes: bool, dry_run: bool, wait: bool, timeout: float) -> None:
     """Release instances and delete their data for good."""
     here = session()
     found = [find_instance(here.client, each, exact=yes) for each in instances]
+    if dry_run:
+        _show_what_would_go(found)
+        return
     names = ", ".join(f"{each.name or each.id} ({each.state})" for each in found)
     here.confirm(f"Release {names} and delete all data on it?", yes=yes)
     released = [here.client.instances.release(each.id) for each in found]
@@ -130,6 +134,22 @@ def rm(instances: tuple[str, ...], yes: bool, wait: bool, timeout: float) -> Non
         released = [until(each, ("gone",), timeout=timeout) for each in released]
         here.out.note("Released: the host has confirmed that nothing is left.")
     here.out.rows(released, COLUMNS, name=lambda each: str(each.name or each.id))
+
+
+def _show_what_would_go(instances: "list[models.InstanceOut]") -> None:
+    """Print the instances that would be released.
+
+    Raises:
+        Refused: one of them can't be.
+    """
+    out = session().out
+    for each in instances:
+        if "release" not in each.actions:
+            why = "protected against release" if each.locked else each.state
+            raise Refused(f"{each.name or each.id} can't be released: it is {why}.")
+    out.rows(instances, COLUMNS, name=lambda each: str(each.name or each.id))
+    disks = sum(each.data_disk_gb for each in instances)
+    out.note(f"These would be released, with data disks of {disks} GB in all. Nothing was done.")
 
 
 @command("rename")

@@ -8,6 +8,7 @@ from msgspec import UNSET, to_builtins
 from berth.cli import launching
 from berth.cli.finding import pick
 from berth.cli.framework import nouns, session, with_options
+from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.output import Column
 from berth.cli.ports import ContainerPort, PortType
 from berth.cli.templating import find_template
@@ -58,6 +59,11 @@ def _show(template: "models.TemplateOut") -> None:
         ("ID", template.id),
     ]
     session().out.facts(template, facts, name=template.slug)
+
+
+def _preview(template: "models.TemplateOut", what: str) -> None:
+    _show(template)
+    session().out.note(f"{what} Nothing was done.")
 
 
 def _link(template: "models.TemplateOut") -> str | None:
@@ -113,8 +119,9 @@ def show(name: str) -> None:
 @click.option("--filter", help="A search line: offers that suit it")
 @click.option("--min-vram", "min_vram_gb", type=click.IntRange(1), help="GB of each GPU")
 @click.option("--disk", "data_disk_gb", type=click.IntRange(0), help="Data disk in GB")
+@DRY_RUN
 @with_options(launching.options(secret_names_only=True))
-def create(title: str, image: str, ports: tuple[ContainerPort, ...], **options: Any) -> None:
+def create(title: str, image: str, ports: tuple[ContainerPort, ...], dry_run: bool, **options: Any) -> None:
     """Create a template of your own: `berth template create Tiny --image berth-base -e MODEL=tiny -- python serve.py`.
 
     Of secrets it takes the names alone; who rents with it enters the values.
@@ -123,7 +130,7 @@ def create(title: str, image: str, ports: tuple[ContainerPort, ...], **options: 
     content: dict[str, Any] = {name: options[name] for name in shown if options[name] is not None}
     content["launch"] = launching.template_settings(click.get_current_context(), options)
     content["ports"] = [{"port": port.number, "protocol": "udp" if port.udp else "http"} for port in ports]
-    _show(session().client.launch_templates.create(title=title, image=image, **content))
+    _show(session().client.launch_templates.create(title=title, image=image, **content, dry_run=dry_run))
 
 
 @template.command("import")
@@ -157,25 +164,37 @@ def import_(line: tuple[str, ...], title: str | None) -> None:
 @template.command("share")
 @click.argument("name")
 @click.option("--stop", is_flag=True, help="Make the present link useless")
-def share(name: str, stop: bool) -> None:
+@PREVIEW
+def share(name: str, stop: bool, dry_run: bool) -> None:
     """Make a link through which anyone can see and rent a template of yours; a new one replaces the old one."""
+    if dry_run:
+        _preview(_own(name), "Its link would end." if stop else "It would have a new link, and an old one would end.")
+        return
     _show(session().client.launch_templates.update(_own(name).id, share_link=not stop))
 
 
 @template.command("publish")
 @click.argument("name")
 @click.option("--private", is_flag=True, help="Show it to nobody else instead")
-def publish(name: str, private: bool) -> None:
+@PREVIEW
+def publish(name: str, private: bool, dry_run: bool) -> None:
     """Submit a template for review; once it is approved, everyone sees it."""
+    if dry_run:
+        _preview(_own(name), "Nobody else would see it." if private else "It would be submitted for review.")
+        return
     _show(session().client.launch_templates.update(_own(name).id, visibility="private" if private else "public"))
 
 
 @template.command("rm")
 @click.argument("name")
 @click.option("--yes", "-y", is_flag=True, help="Don't ask")
-def rm(name: str, yes: bool) -> None:
+@PREVIEW
+def rm(name: str, yes: bool, dry_run: bool) -> None:
     """Delete a template of your own; instances that were rented with it keep what was agreed."""
     found = _own(name, exact=yes)
+    if dry_run:
+        _preview(found, "It would be deleted.")
+        return
     session().confirm(f"Delete the template {found.slug}?", yes=yes)
     session().client.launch_templates.delete(found.id)
     session().out.note(f"Deleted {found.slug}.")

@@ -1,13 +1,14 @@
 """Volumes and snapshots."""
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import UNSET
 
 from berth.cli.finding import find_instance, pick
-from berth.cli.framework import nouns, session
-from berth.cli.ordering import KEY, place_once
+from berth.cli.framework import Refused, nouns, session
+from berth.cli.ordering import DRY_RUN, KEY, PREVIEW, Price, place_once
 from berth.cli.output import Column
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ SNAPSHOTS: "Sequence[Column[models.SnapshotOut]]" = (
     Column("ID", lambda each: each.id),
 )
 _YES = click.option("--yes", "-y", is_flag=True, help="Don't ask")
-_MOST = click.option("--max-price", help="Refuse above this a day")
+_MOST = click.option("--max-price", type=Price(), help="Refuse above this a day")
 
 
 def _volume(text: str, *, exact: bool = False) -> "models.VolumeOut":
@@ -96,10 +97,27 @@ def hosts() -> None:
 @click.option("--size", "size_gb", type=click.IntRange(1), help="GB; left out with --snapshot: as large as that")
 @click.option("--host", help="host_…; left out with --snapshot: where that lies")
 @click.option("--snapshot", help="Filled from this snapshot")
-def create(name: str, size_gb: int | None, host: str | None, snapshot: str | None) -> None:
-    """Create a volume on a host; `berth volume hosts` lists those with room."""
+@_MOST
+@DRY_RUN
+def create(
+    name: str, *, size_gb: int | None, host: str | None, snapshot: str | None, max_price: Decimal | None, dry_run: bool
+) -> None:
+    """Create a volume on a host; `berth volume hosts` lists those with room.
+
+    Shows what it costs a day. It can't cost more than that, even if the host's price rises meanwhile.
+    """
+    volumes = session().client.volumes
     source = _snapshot(snapshot).id if snapshot else UNSET
-    _show(session().client.volumes.create(name=name, size_gb=size_gb or UNSET, host=host or UNSET, snapshot=source))
+    order: dict[str, Any] = {"name": name, "size_gb": size_gb or UNSET, "host": host or UNSET, "snapshot": source}
+    checked = volumes.create(**order, dry_run=True)
+    session().out.note(f"{checked.size_gb} GB on {checked.host.name} cost {checked.daily_rate} a day.")
+    if max_price is not None and Decimal(checked.daily_rate) > max_price:
+        raise Refused(f"It costs {checked.daily_rate} a day, more than --max-price {max_price}.", 6)
+    if dry_run:
+        session().out.note("It could be created. Nothing was done.")
+        _show(checked)
+        return
+    _show(volumes.create(**order, max_daily_rate=checked.daily_rate))
 
 
 @volume.command("show")
@@ -112,35 +130,44 @@ def show(name: str) -> None:
 @volume.command("attach")
 @click.argument("name")
 @click.argument("instance")
-def attach(name: str, instance: str) -> None:
+@DRY_RUN
+def attach(name: str, instance: str, dry_run: bool) -> None:
     """Attach a volume to a stopped instance on its host, or have it there at the next start."""
     client = session().client
-    _show(client.volumes.attach(_volume(name).id, instance=find_instance(client, instance).id))
+    _show(client.volumes.attach(_volume(name).id, instance=find_instance(client, instance).id, dry_run=dry_run))
 
 
 @volume.command("detach")
 @click.argument("name")
-def detach(name: str) -> None:
+@DRY_RUN
+def detach(name: str, dry_run: bool) -> None:
     """Detach a volume."""
-    _show(session().client.volumes.detach(_volume(name).id))
+    _show(session().client.volumes.detach(_volume(name).id, dry_run=dry_run))
 
 
 @volume.command("resize")
 @click.argument("name")
 @click.argument("size_gb", type=click.IntRange(1))
 @_MOST
-def resize(name: str, size_gb: int, max_price: str | None) -> None:
+@DRY_RUN
+def resize(name: str, size_gb: int, max_price: Decimal | None, dry_run: bool) -> None:
     """Make a volume larger."""
-    _show(session().client.volumes.resize(_volume(name).id, size_gb=size_gb, max_daily_rate=max_price or UNSET))
+    limit = UNSET if max_price is None else max_price
+    grown = session().client.volumes.resize(_volume(name).id, size_gb=size_gb, max_daily_rate=limit, dry_run=dry_run)
+    if grown.growth is not None:
+        session().out.note(f"{grown.growth.size_gb} GB cost {grown.growth.daily_rate} a day.")
+    _show(grown)
 
 
 @volume.command("move")
 @click.argument("name")
 @click.argument("host")
 @_MOST
-def move(name: str, host: str, max_price: str | None) -> None:
+@DRY_RUN
+def move(name: str, host: str, max_price: Decimal | None, dry_run: bool) -> None:
     """Move a volume to another host."""
-    _show(session().client.volumes.move(_volume(name).id, host=host, max_daily_rate=max_price or UNSET))
+    limit = UNSET if max_price is None else max_price
+    _show(session().client.volumes.move(_volume(name).id, host=host, max_daily_rate=limit, dry_run=dry_run))
 
 
 @volume.command("copy")
@@ -148,15 +175,20 @@ def move(name: str, host: str, max_price: str | None) -> None:
 @click.argument("host")
 @click.argument("new_name")
 @_MOST
+@DRY_RUN
 @KEY
-def copy(*, name: str, host: str, new_name: str, max_price: str | None, key: str | None) -> None:
+def copy(*, name: str, host: str, new_name: str, max_price: Decimal | None, dry_run: bool, key: str | None) -> None:
     """Copy a volume to a host."""
     client, source = session().client, _volume(name).id
-    order: dict[str, Any] = {"host": host, "name": new_name, "max_daily_rate": max_price or UNSET}
+    order: dict[str, Any] = {"host": host, "name": new_name, "max_daily_rate": UNSET if max_price is None else max_price}
+    if dry_run:
+        _show(client.volumes.copy(source, **order, dry_run=True))
+        return
+    limit = [] if max_price is None else ["--max-price", str(max_price)]
     made = place_once(
         lambda own: client.volumes.copy(source, **order, idempotency_key=own),
         key=key,
-        again=["volume", "copy", source, host, new_name, *(["--max-price", max_price] if max_price else [])],
+        again=["volume", "copy", source, host, new_name, *limit],
         look="berth volume ls",
         asks=False,
     )
@@ -166,9 +198,16 @@ def copy(*, name: str, host: str, new_name: str, max_price: str | None, key: str
 @volume.command("rm")
 @click.argument("name")
 @_YES
-def rm(name: str, yes: bool) -> None:
+@PREVIEW
+def rm(name: str, yes: bool, dry_run: bool) -> None:
     """Delete a volume and its data for good."""
     found = _volume(name, exact=yes)
+    if dry_run:
+        if found.attached_to:
+            raise Refused(f"{found.name} is attached to {found.attached_to}. Detach it: berth volume detach {found.name}")
+        _show(found)
+        session().out.note("It would be deleted, with all data on it. Nothing was done.")
+        return
     session().confirm(f"Delete the volume {found.name} ({found.size_gb} GB) and its data?", yes=yes)
     _show(session().client.volumes.delete(found.id))
 
@@ -189,31 +228,39 @@ def snapshot_ls() -> None:
 @click.argument("name")
 @click.option("--volume", "of_volume", help="Of this volume")
 @click.option("--instance", help="Of this instance's data disk")
-def snapshot_create(name: str, of_volume: str | None, instance: str | None) -> None:
+@DRY_RUN
+def snapshot_create(name: str, of_volume: str | None, instance: str | None, dry_run: bool) -> None:
     """Take a snapshot of a volume or a data disk."""
     if bool(of_volume) == bool(instance):
         raise click.UsageError("Give either --volume or --instance.")
     client = session().client
     disk = _volume(of_volume).id if of_volume else UNSET
     whose = find_instance(client, instance).id if instance else UNSET
-    _show_snapshot(client.snapshots.create(name=name, volume=disk, instance=whose))
+    _show_snapshot(client.snapshots.create(name=name, volume=disk, instance=whose, dry_run=dry_run))
 
 
 @snapshot.command("restore")
 @click.argument("name")
 @_YES
-def snapshot_restore(name: str, yes: bool) -> None:
+@DRY_RUN
+def snapshot_restore(name: str, yes: bool, dry_run: bool) -> None:
     """Put a snapshot back where it was taken; what is there now is replaced."""
     found = _snapshot(name, exact=yes)
-    session().confirm(f"Replace what is on the disk now by {found.name}?", yes=yes)
-    _show_snapshot(session().client.snapshots.restore(found.id))
+    if not dry_run:
+        session().confirm(f"Replace what is on the disk now by {found.name}?", yes=yes)
+    _show_snapshot(session().client.snapshots.restore(found.id, dry_run=dry_run))
 
 
 @snapshot.command("rm")
 @click.argument("name")
 @_YES
-def snapshot_rm(name: str, yes: bool) -> None:
+@PREVIEW
+def snapshot_rm(name: str, yes: bool, dry_run: bool) -> None:
     """Delete a snapshot for good."""
     found = _snapshot(name, exact=yes)
+    if dry_run:
+        _show_snapshot(found)
+        session().out.note("It would be deleted. Nothing was done.")
+        return
     session().confirm(f"Delete the snapshot {found.name}?", yes=yes)
     _show_snapshot(session().client.snapshots.delete(found.id))
