@@ -1,12 +1,15 @@
 """Copies of `berth cp` over a bad way: through a real relay and a host's agent, to files of this machine."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from shutil import which
 from types import SimpleNamespace
+from typing import ClassVar
 from urllib.parse import parse_qs, quote_from_bytes, urlencode, urlsplit
 
 import pytest
@@ -14,10 +17,12 @@ import pytest
 from agents.daemon.streams import stream_server
 from berth.cli import http_copy
 from berth.cli.framework import Refused
+from berth.cli.progress import Bar
 from berth.errors import ConnectionFailed
 from tests.agents.relay.conftest import Relay, host, new_host, relay, start_relay  # noqa: F401 fixtures
 from tests.agents.relay.streaming import StreamHost, slow_checksums
 from tests.clients.broken_connections import Trouble, Way, way_to
+from tests.clients.terminal import Terminal
 from tests.waiting import wait_until
 
 CONTENT = os.urandom(3_000_000)
@@ -296,3 +301,68 @@ def test_what_does_not_pass_is_told_in_the_end(person: Person, files: http_copy.
         assert refused.value.code == 7
     assert person.asked == MANY * 2
     assert [path.name for path in here.iterdir()] == ["model.bin"], "no part is left"
+
+
+class SeenBar(Bar):
+    """Keeps what it is told: of each copy its name, how much there is, and how far it came."""
+
+    told: ClassVar[list["SeenBar"]] = []
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.totals: list[int] = []
+        self.steps: list[int] = []
+        self.told.append(self)
+
+    def expect(self, total: int) -> None:
+        self.totals.append(total)
+
+    def at(self, done: int) -> None:
+        self.steps.append(done)
+
+
+def test_a_copy_tells_how_far_it_is(person: Person, here: Path, there: Path) -> None:
+    SeenBar.told.clear()
+    files = http_copy.Remote("inst_1", SeenBar)
+    files.send_file(here / "model.bin", f"{there}/new.bin")
+    files.fetch_file(f"{there}/new.bin", here / "back.bin")
+    for bar, name in zip(SeenBar.told, ("model.bin", "back.bin"), strict=True):
+        assert (bar.name, bar.totals, bar.steps[-1]) == (name, [len(CONTENT)], len(CONTENT))
+        assert bar.steps == sorted(bar.steps) and len(bar.steps) > 5
+
+    SeenBar.told.clear()
+    files.send_folder(here, f"{there}/folder")
+    files.fetch_folder(f"{there}/folder", here / "folder")
+    sent, fetched = SeenBar.told
+    assert sent.totals == [2 * len(CONTENT)] and sent.steps[-1] >= 2 * len(CONTENT)
+    assert fetched.totals == [] and fetched.steps[-1] >= 2 * len(CONTENT)
+
+
+def test_a_bar_goes_on_where_a_break_was(person: Person, here: Path, there: Path) -> None:
+    SeenBar.told.clear()
+    send_over_a_break(person, http_copy.Remote("inst_1", SeenBar), here, there)
+    (bar,) = SeenBar.told
+    again = next(number for number, step in enumerate(bar.steps) if number and step < bar.steps[number - 1])
+    assert bar.steps[again] > 900_000, "not from the start"
+
+
+DRAWN = """
+from berth.cli.framework import Session
+from berth.cli.progress import bars
+
+with bars(Session())("model.bin") as bar:
+    bar.expect(2_000_000)
+    bar.at(2_000_000)
+"""
+
+
+@pytest.mark.parametrize(("form", "is_drawn"), [("table", True), ("json", False)])
+def test_a_bar_is_drawn_on_a_terminal(tmp_path: Path, form: str, is_drawn: bool) -> None:
+    screen, end = os.openpty()
+    terminal = Terminal(tmp_path, settings={"BERTH_OUTPUT": form, "TERM": "xterm", "COLUMNS": "120"})
+    subprocess.run([sys.executable, "-c", DRAWN], env=terminal.env, stderr=end, check=True, timeout=60)
+    os.write(end, b"end")
+    shown = os.read(screen, 65_536).decode()
+    os.close(end)
+    os.close(screen)
+    assert ("model.bin" in shown, "2.0/2.0 MB" in shown) == (is_drawn, is_drawn), shown

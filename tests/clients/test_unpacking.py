@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from berth.cli import http_copy
+from berth.cli import archives
 
 
 class _Session:
@@ -39,15 +39,15 @@ def archive(*entries: tuple[str, str]) -> io.BytesIO:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> _Session:
     found = _Session()
-    monkeypatch.setattr(http_copy, "session", lambda: found)
+    monkeypatch.setattr(archives, "session", lambda: found)
     return found
 
 
 def unpack(target: Path, packed: io.BytesIO) -> None:
     """As `fetch_folder` does with what the market sends."""
     target.mkdir(exist_ok=True)
-    for place, to in http_copy._unpack_all(packed, target):
-        http_copy._link(place, to)
+    for place, to in archives.unpack_all(packed, target):
+        archives.link(place, to)
 
 
 def test_nothing_leaves_the_target(tmp_path: Path, seen: _Session) -> None:

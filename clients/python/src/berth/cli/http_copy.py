@@ -6,18 +6,19 @@ import http.client
 import json
 import os
 import posixpath
-import shutil
 import socket
 import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from berth._sync.transport import connect_to
+from berth.cli.archives import link, pack, size_of, unpack_all
 from berth.cli.framework import Refused, session
+from berth.cli.progress import Bar, Counted
 from berth.errors import BerthError, ConnectionFailed, ServerError
 
 _CONNECT_S, _SILENCE_S = 10.0, 120.0
@@ -42,10 +43,10 @@ _BROKEN: Final = (OSError, http.client.HTTPException, _Passing, ConnectionFailed
 
 
 class Remote:
-    """Files of one instance."""
+    """Files of one instance; `bar` makes what shows how far a copy is."""
 
-    def __init__(self, instance_id: str) -> None:
-        self._id = instance_id
+    def __init__(self, instance_id: str, bar: Callable[[str], Bar] = Bar) -> None:
+        self._id, self._bar = instance_id, bar
 
     def kind(self, path: str) -> str:
         """Return "file", "folder", or "" for nothing.
@@ -62,8 +63,9 @@ class Remote:
 
     def send_file(self, source: Path, path: str) -> None:
         """Write a file, as a new one or in place of one that is there; go on where a break was."""
-        with source.open("rb") as file:
+        with source.open("rb") as file, self._bar(source.name) as bar:
             size, sha256 = os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
+            bar.expect(size)
             is_first, digest = True, None
 
             def attempt() -> None:
@@ -77,7 +79,8 @@ class Remote:
                 is_first = False
                 first = max(0, min(arrived, size - 1))  # of a file that is all there, the last byte once more
                 file.seek(first)
-                digest = self._put(url, file, {"Content-Length": str(size - first), **_range(first, size)})
+                body, headers = Counted(file, bar.at, start=first), {"Content-Length": str(size - first)}
+                digest = self._put(url, body, headers | _range(first, size), size=size)
 
             _persist(attempt)
         if digest is None:
@@ -87,11 +90,12 @@ class Remote:
         """Unpack a folder's contents into a folder, which is made if it isn't there."""
         failed: list[Exception] = []
         reader, writer = os.pipe()
-        packing = threading.Thread(target=_pack, args=(source, writer, failed), daemon=True)
+        packing = threading.Thread(target=pack, args=(source, writer, failed), daemon=True)
         packing.start()
-        with os.fdopen(reader, "rb") as archive:
+        with os.fdopen(reader, "rb") as archive, self._bar(source.name) as bar:
+            bar.expect(size_of(source))
             try:
-                self._put(self._address("upload", path, unpack="1", make_folders="1"), archive, {})
+                self._put(self._address("upload", path, unpack="1", make_folders="1"), Counted(archive, bar.at), {})
             except _BROKEN as error:
                 raise Refused(f"The connection broke: {error or type(error).__name__}. Copy the folder again.", 7) from error
         packing.join()
@@ -102,7 +106,7 @@ class Remote:
         """Write a file of the instance here; it has its name only once it is whole and has been checked."""
         part, tag = target.with_name(f".{target.name}.berth-part"), ""
         try:
-            with part.open("wb") as file:
+            with part.open("wb") as file, self._bar(target.name) as bar:
 
                 def attempt() -> None:
                     nonlocal tag
@@ -114,7 +118,8 @@ class Remote:
                             file.seek(0)
                             file.truncate()
                         tag = reply.getheader("ETag") or ""
-                        _read_all(reply, file)
+                        bar.expect(file.tell() + (reply.length or 0))
+                        _read_all(reply, file, bar.at)
 
                 _persist(attempt)
             self._check(path, part, tag=tag, name=target.name)
@@ -166,16 +171,16 @@ class Remote:
         """Unpack the contents of a folder of the instance here; links out of it are left out."""
         target.mkdir(exist_ok=True)
         try:
-            with self._ask("GET", self._address("download", path)) as reply:
+            with self._ask("GET", self._address("download", path)) as reply, self._bar(target.name) as bar:
                 _must(reply, path, _OK)
-                links = _unpack_all(reply, target)
+                links = unpack_all(Counted(reply, bar.at), target)
                 if reply.length:
                     raise http.client.IncompleteRead(b"", reply.length)
         except (*_BROKEN, tarfile.TarError) as error:
             detail = f"Not all of the folder was read, or the connection broke: {error or type(error).__name__}."
             raise Refused(f"{detail} Copy it again.", 7) from error
         for place, to in links:
-            _link(place, to)
+            link(place, to)
 
     def _arrived(self, url: str) -> int:
         with self._ask("HEAD", url) as reply:
@@ -190,9 +195,8 @@ class Remote:
         url = session().client.instances.open_stream(self._id, kind=kind, path=path).url
         return f"{url}&{urlencode(query)}" if query else url
 
-    def _put(self, url: str, body: IO[bytes], headers: dict[str, str]) -> Any:
-        """Send a body and return the checksum of the file that was written, None if there is none."""
-        size = os.fstat(body.fileno()).st_size
+    def _put(self, url: str, body: Counted, headers: dict[str, str], *, size: int = 0) -> Any:
+        """Send a body and return the checksum of the file of `size` that was written, None if there is none."""
         with self._ask("PUT", url, body=body, headers=headers, patience_s=_checksum_s(size)) as reply:
             _must(reply, "", _CREATED)
             return _words(reply).get("sha256")
@@ -203,7 +207,7 @@ class Remote:
         method: str,
         url: str,
         *,
-        body: IO[bytes] | None = None,
+        body: Counted | None = None,
         headers: dict[str, str] | None = None,
         patience_s: float = _SILENCE_S,
     ) -> Iterator[http.client.HTTPResponse]:
@@ -262,9 +266,10 @@ def _persist(attempt: Callable[[], None]) -> None:
             time.sleep(_PAUSE_S * 2**count)
 
 
-def _read_all(reply: http.client.HTTPResponse, file: IO[bytes]) -> None:
+def _read_all(reply: http.client.HTTPResponse, file: IO[bytes], seen: Callable[[int], None]) -> None:
     while piece := reply.read(_PIECE):
         file.write(piece)
+        seen(file.tell())
     if reply.length:
         raise http.client.IncompleteRead(b"", reply.length)
 
@@ -291,55 +296,3 @@ def _words(reply: http.client.HTTPResponse) -> dict[str, Any]:
 
 def _note_unchecked(name: str, why: str) -> None:
     session().out.note(f"{name} was copied, but not checked: {why}")
-
-
-def _pack(source: Path, writer: int, failed: list[Exception]) -> None:
-    try:
-        with os.fdopen(writer, "wb") as file, tarfile.open(fileobj=file, mode="w|") as tar:
-            for path in sorted(source.iterdir()):
-                tar.add(path, arcname=path.name)
-    except (OSError, tarfile.TarError) as error:
-        failed.append(error)
-
-
-def _unpack_all(archive: IO[bytes], target: Path) -> list[tuple[Path, str]]:
-    """Unpack an archive and read its stream to the end, where a sender that failed breaks it off; return its links."""
-    with tarfile.open(fileobj=archive, mode="r|") as tar:
-        links = [link for entry in tar if (link := _unpack(tar, entry, target)) is not None]
-    while archive.read(_PIECE):
-        pass
-    return links
-
-
-def _unpack(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> tuple[Path, str] | None:
-    """Unpack one entry without the name of the folder that was packed; return a symbolic link for `_link`.
-
-    The archive comes from a host, which nobody vouches for. Python's own filter is not used: versions before 3.11.13,
-    3.12.11 and 3.13.4 can be led out of the folder (CVE-2025-4517), and Debian 12 has none.
-    """
-    inner = PurePosixPath(entry.name).parts[1:]
-    if not inner:
-        return None
-    place, to = target.joinpath(*inner), PurePosixPath(entry.linkname)
-    way = [target.joinpath(*inner[: depth + 1]) for depth in range(len(inner))]
-    within = ".." not in inner and not any(path.is_symlink() for path in way)
-    if within and entry.issym() and not to.is_absolute() and ".." not in to.parts:
-        return place, entry.linkname
-    if not within or not (entry.isreg() or entry.isdir()):
-        name = PurePosixPath(*inner)
-        session().out.note(f"Left out {name}: it is or passes a link, or is neither file nor folder.")
-        return None
-    (place if entry.isdir() else place.parent).mkdir(parents=True, exist_ok=True)
-    packed = tar.extractfile(entry) if entry.isreg() else None
-    if packed is not None:
-        with place.open("wb") as file:
-            shutil.copyfileobj(packed, file)
-        place.chmod(entry.mode & 0o755 | 0o600)
-    return None
-
-
-def _link(place: Path, to: str) -> None:
-    """Make a symbolic link that leads to its own folder or below it, once nothing is written any more."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if not os.path.lexists(place):
-        place.symlink_to(to)

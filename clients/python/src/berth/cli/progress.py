@@ -2,13 +2,19 @@
 
 import sys
 import time
+from collections.abc import Callable
+from io import BufferedIOBase
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from berth.cli.framework import Session, printable
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsRead
+
     from berth import models
+
+_BETWEEN_S: Final = 0.1
 
 
 class Progress:
@@ -21,7 +27,7 @@ class Progress:
         self._status: Any = None
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty() and self._session.out.form in ("table", "wide"):
+        if _draws(self._session):
             from rich.console import Console
 
             self._status = Console(stderr=True).status(self._doing)
@@ -41,3 +47,75 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._status is not None:
             self._status.__exit__(kind, error, trace)
+
+
+def _draws(session: Session) -> bool:
+    return sys.stderr.isatty() and session.out.form in ("table", "wide")
+
+
+class Bar:
+    """How far a copy is. This one shows nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def expect(self, total: int) -> None:
+        """Say how many bytes there are in all."""
+
+    def at(self, done: int) -> None:
+        """Say how many bytes have been copied."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Leave the last state on the screen."""
+
+
+class _DrawnBar(Bar):
+    """A line with name, bar, bytes, speed and the time that is left."""
+
+    _done, _shown_at = 0, 0.0
+
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+        name = TextColumn("{task.description}", markup=False)
+        columns = (name, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+        self._drawn = Progress(*columns, console=Console(stderr=True))
+        self._task = self._drawn.add_task(printable(self.name), total=None)
+        self._drawn.__enter__()
+        return self
+
+    def expect(self, total: int) -> None:
+        self._drawn.update(self._task, total=total)
+
+    def at(self, done: int) -> None:
+        self._done = done
+        if time.monotonic() - self._shown_at > _BETWEEN_S:  # a piece is 8 KiB, and each update takes a lock
+            self._shown_at = time.monotonic()
+            self._drawn.update(self._task, completed=done)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self._drawn.update(self._task, total=self._done, completed=self._done)
+        self._drawn.__exit__(kind, error, trace)
+
+
+def bars(session: Session) -> Callable[[str], Bar]:
+    """Return what shows how far a copy is: on a terminal a bar, elsewhere nothing."""
+    return _DrawnBar if _draws(session) else Bar
+
+
+class Counted(BufferedIOBase):
+    """A file that is read from its start or a later byte on, and tells how far it is."""
+
+    def __init__(self, file: "SupportsRead[bytes]", seen: Callable[[int], None], *, start: int = 0) -> None:
+        self._file, self._seen, self._at = file, seen, start
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        piece = self._file.read(-1 if size is None else size)
+        self._at += len(piece)
+        self._seen(self._at)
+        return piece

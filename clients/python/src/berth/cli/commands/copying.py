@@ -94,8 +94,9 @@ def cp(sources: tuple[str, ...], target: str, recursive: bool, by_api: bool) -> 
 def copy_by_api(instance_id: str, sources: list[str], target: Side, *, recursive: bool) -> None:
     from berth.cli.http_copy import Remote as Files
     from berth.cli.http_copy import remote_path
+    from berth.cli.progress import bars
 
-    files = Files(instance_id)
+    files = Files(instance_id, bars(session()))
     if target.instance:
         _send(files, [Path(each) for each in sources], remote_path(target.path), recursive=recursive)
     else:
