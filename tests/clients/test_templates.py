@@ -139,3 +139,70 @@ def test_secrets_have_no_values_and_names_are_whole(alice: Terminal, tiny: str) 
     assert alice.run("template", "rm", "tiny", "--yes").returncode == 4
     assert alice.json("template", "publish", tiny)["version"]["review"] == "submitted"
     assert alice.json("template", "publish", tiny, "--private")["visibility"] == "private"
+
+
+INPUTS = ("--input", "SIZE:small|large=small", "--input", "STEPS:number=10", "--input", "KEY:secret", "--input", "TITLE")
+
+
+def test_everything_that_a_template_has_is_set(alice: Terminal) -> None:
+    readme = alice.home / "readme.md"
+    readme.write_text("# Tiny\n")
+    made = alice.json(
+        *("template", "create", "Tiny all", "--image", "berth-base", "--min-cuda", "12.1", "--min-driver", "535.54"),
+        *("--readme", str(readme), "--icon", "🚀", "--readiness", "http:8000/health", *INPUTS),
+    )
+    try:
+        version = made["version"]
+        assert (made["icon"], version["readme"]) == ("🚀", "# Tiny\n")
+        assert (version["min_cuda"], version["min_driver"]) == ("12.1", "535.54")
+        assert version["launch"]["readiness"]["port"] == 8000
+        found = [(each["name"], each["kind"], each["default"], each["required"]) for each in version["inputs"]]
+        assert found == [
+            ("SIZE", "choice", "small", False),
+            ("STEPS", "number", "10", False),
+            ("KEY", "secret", "", True),
+            ("TITLE", "text", "", True),
+        ]
+        assert version["inputs"][0]["choices"] == ["small", "large"]
+    finally:
+        alice.must("template", "rm", made["id"], "--yes")
+    for wrong in ("1X", "SIZE:colour=red", ""):
+        refused = alice.run("template", "create", "X", "--image", "berth-base", "--input", wrong)
+        assert (refused.returncode, "isn't like NAME" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_change_is_a_new_version_with_the_rest_as_it_was(alice: Terminal, tiny: str) -> None:
+    before = alice.json("template", "show", tiny)["version"]
+    rehearsed = alice.run("template", "update", "tiny-server", "-e", "MODE=fast", "--dry-run")
+    assert (rehearsed.returncode, "Nothing was done" in rehearsed.stderr) == (0, True), rehearsed.stderr
+    assert alice.json("template", "show", tiny)["version"] == before
+
+    words = ("template", "update", "tiny-server", "--title", "Tiny!", "-e", "MODE=fast", "--min-cuda", "12.1", "--disk", "5")
+    changed = alice.json(*words)
+    after = changed["version"]
+    assert (changed["title"], after["number"], after["min_cuda"], after["data_disk_gb"]) == ("Tiny!", 2, "12.1", 5)
+    assert after["launch"]["env"] == {"MODEL": "tiny", "MODE": "fast"}
+    for name in ("image", "inputs", "ports", "filter", "min_vram_gb"):
+        assert after[name] == before[name], name
+    again = alice.run("template", "update", "tiny-server", "--disk", "5")
+    assert "It is as the present version." in again.stderr
+
+    without = alice.json("template", "update", "tiny-server", "--unset", "MODE", "--unset", "HF_TOKEN")["version"]
+    assert (without["launch"]["env"], without["inputs"]) == ({"MODEL": "tiny"}, [])
+    assert alice.run("template", "update", "tiny-server", "--unset", "NOWHERE").returncode == 2
+    assert alice.run("template", "update", "tiny-server").returncode == 2
+
+
+def test_an_instance_becomes_a_template(carol: Terminal) -> None:
+    settings = ("-e", "MODE=slow", "--secret", "HF_TOKEN", "--port", "8000", "--port", "51820/udp", "--disk", "4")
+    carol.must("rent", "4090", "--name", "box", "--yes", *settings, "--", "python", "serve.py")
+    made = carol.json("template", "create", "From a box", "--from", "box", "-e", "SIZE=tiny")
+    version = made["version"]
+    assert (version["image"], version["data_disk_gb"]) == ("berth-base", 4)
+    assert version["launch"]["env"] == {"MODE": "slow", "SIZE": "tiny"}
+    assert version["launch"]["command"] == ["python", "serve.py"]
+    assert [(each["name"], each["kind"]) for each in version["inputs"]] == [("HF_TOKEN", "secret")]
+    ports = {(each["port"], each["protocol"]) for each in version["ports"]}
+    assert ports == {(8000, "http"), (51820, "udp")}
+    carol.must("template", "rm", "from-a-box", "--yes")
+    assert carol.run("template", "create", "Of nothing").returncode == 2

@@ -16,7 +16,7 @@ COMMANDS = {
     "search": ("market", "Search the market", "Rent"),
     "rent": ("rent", "Rent an offer, or the first one that a search finds", "Rent"),
     "launch": ("launch", "Start a launch template on the cheapest offer that suits it", "Rent"),
-    "template": ("templates", "Launch templates: list, show, create, import, share", "Rent"),
+    "template": ("templates", "Launch templates: list, show, create, update, import, share", "Rent"),
     "plan": ("declaring", "Show what apply would do, and what differs from the files", "Files"),
     "apply": ("declaring", "Make instances, volumes and templates as files have them", "Files"),
     "destroy": ("declaring", "Release and delete what files name", "Files"),

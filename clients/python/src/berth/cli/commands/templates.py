@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET, to_builtins
 
-from berth.cli import launching
-from berth.cli.finding import pick
+from berth.cli import launching, template_content
+from berth.cli.finding import complete_instance, find_instance, pick
 from berth.cli.framework import nouns, session, with_options
 from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.output import Column
-from berth.cli.ports import ContainerPort, PortType
 from berth.cli.templating import find_template
 
 if TYPE_CHECKING:
@@ -29,6 +28,12 @@ COLUMNS: "Sequence[Column[models.TemplateOut]]" = (
     Column("ID", lambda each: each.id, wide=True),
 )
 _CATEGORIES = click.Choice(["development", "training", "inference", "images", "data", "other"])
+_DESCRIBED = ("description", "category", "icon")
+_DESCRIPTION = (
+    click.option("--description"),
+    click.option("--category", type=_CATEGORIES),
+    click.option("--icon", help="One of the market's icons, such as 🚀"),
+)
 
 
 def _own(text: str, *, exact: bool = False) -> "models.TemplateOut":
@@ -41,6 +46,7 @@ def _show(template: "models.TemplateOut") -> None:
     facts = [
         ("Template", template.slug),
         ("Title", template.title),
+        ("Icon", template.icon),
         ("Description", template.description),
         ("By", "the market" if template.official else template.owner),
         ("Shown to", template.visibility),
@@ -111,26 +117,50 @@ def show(name: str) -> None:
 
 @template.command("create", cls=launching.WithCommand)
 @click.argument("title")
-@click.option("--image", required=True, help="Slug or img_…")
+@click.option("--image", help="Slug or img_…; left out with --from: the instance's")
+@click.option("--from", "instance", help="Start from what this instance runs", shell_complete=complete_instance)
 @click.option("--slug", help="Its name in commands; left out: from the title")
-@click.option("--description")
-@click.option("--category", type=_CATEGORIES)
-@click.option("--port", "ports", multiple=True, type=PortType(), help="Container ports to publish: 8000, 51820/udp")
-@click.option("--filter", help="A search line: offers that suit it")
-@click.option("--min-vram", "min_vram_gb", type=click.IntRange(1), help="GB of each GPU")
-@click.option("--disk", "data_disk_gb", type=click.IntRange(0), help="Data disk in GB")
-@DRY_RUN
-@with_options(launching.options(secret_names_only=True))
-def create(title: str, image: str, ports: tuple[ContainerPort, ...], dry_run: bool, **options: Any) -> None:
+@with_options([*_DESCRIPTION, DRY_RUN, *template_content.options()])
+def create(title: str, instance: str | None, dry_run: bool, **values: Any) -> None:
     """Create a template of your own: `berth template create Tiny --image berth-base -e MODEL=tiny -- python serve.py`.
 
     Of secrets it takes the names alone; who rents with it enters the values.
     """
-    shown = ("slug", "description", "category", "filter", "min_vram_gb", "data_disk_gb")
-    content: dict[str, Any] = {name: options[name] for name in shown if options[name] is not None}
-    content["launch"] = launching.template_settings(click.get_current_context(), options)
-    content["ports"] = [{"port": port.number, "protocol": "udp" if port.udp else "http"} for port in ports]
-    _show(session().client.launch_templates.create(title=title, image=image, **content, dry_run=dry_run))
+    if not values["image"] and not instance:
+        raise click.UsageError("Give --image, or --from an instance.")
+    client = session().client
+    content = template_content.given(click.get_current_context(), values)
+    if instance:
+        content = template_content.merged(template_content.from_instance(find_instance(client, instance)), content)
+    about = {name: values[name] for name in ("slug", *_DESCRIBED) if values[name] is not None}
+    _show(client.launch_templates.create(**{**about, "title": title}, **content, dry_run=dry_run))
+
+
+@template.command("update", cls=launching.WithCommand)
+@click.argument("name")
+@click.option("--title")
+@click.option("--image", help="Slug or img_…")
+@with_options([*_DESCRIPTION, DRY_RUN, *template_content.options(of_existing=True)])
+def update(name: str, dry_run: bool, **values: Any) -> None:
+    """Change a template of your own: `berth template update tiny --min-vram 24 -e MODEL=small`.
+
+    What it runs or needs becomes a new version; variables, secrets and inputs that aren't named stay. A public template
+    shows the version that was approved until the new one is.
+    """
+    templates, found = session().client.launch_templates, _own(name)
+    about = {each: values[each] for each in ("title", *_DESCRIBED) if values[each] is not None}
+    changes = template_content.given(click.get_current_context(), values)
+    if not about and not changes and not values["unset"]:
+        raise click.UsageError("Give something to change.")
+    if changes or values["unset"]:
+        content = template_content.merged(template_content.present(found.version), changes, values["unset"])
+        version = templates.version_create(found.id, **content, dry_run=dry_run)
+        is_new = version.content_hash != found.version.content_hash
+        session().out.note(f"Version {version.number} ({version.version})" if is_new else "It is as the present version.")
+    if dry_run:
+        _preview(found, "It could be changed.")
+        return
+    _show(templates.update(found.id, **about) if about else templates.get(found.id))
 
 
 @template.command("import")
