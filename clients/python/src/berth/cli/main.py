@@ -30,6 +30,7 @@ COMMANDS = {
     "rename": ("instances", "Rename an instance", "Instances"),
     "reimage": ("changes", "Replace an instance's image; /data is kept", "Instances"),
     "resize": ("changes", "Change number of GPUs or size of the data disk", "Instances"),
+    "bid": ("changes", "Show or change the bid of a spot instance", "Instances"),
     "clone": ("changes", "Rent a copy of an instance", "Instances"),
     "migrate": ("changes", "Move a stopped instance to another host", "Instances"),
     "save-image": ("changes", "Save an instance's system disk as an image", "Instances"),

@@ -28,7 +28,7 @@ COLUMNS: "Sequence[Column[models.InstanceOut]]" = (
 
 def show_instance(instance: "models.InstanceOut") -> None:
     """Print one instance in the session's format."""
-    failure = instance.failure
+    failure, spot = instance.failure, instance.billing.spot
     facts = [
         ("Name", instance.name),
         ("ID", instance.id),
@@ -43,6 +43,8 @@ def show_instance(instance: "models.InstanceOut") -> None:
             "Billing",
             f"{instance.billing.mode}, {instance.billing.hourly_rate} per hour, {instance.billing.cost_so_far} so far",
         ),
+        ("Bid", f"at most {spot.max_price} per GPU and hour, now {spot.price or 'none'} ({spot.state})" if spot else None),
+        ("Interrupted at", spot.yields_at if spot else None),
         ("SSH", instance.access.ssh.command if instance.access.ssh else None),
         ("Jupyter", instance.access.jupyter_url),
         ("Data is kept until", instance.release_at),

@@ -112,6 +112,29 @@ def migrate(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
     show_instance(until(moved, ("running",), timeout=timeout) if wait and not wanted["dry_run"] else moved)
 
 
+@command("bid")
+@INSTANCE
+@click.argument("price", type=Price(), required=False)
+@click.option("--withdraw", is_flag=True, help="Stay stopped instead of starting when the bid wins")
+@DRY_RUN
+def bid(instance: str, price: Decimal | None, withdraw: bool, dry_run: bool) -> None:
+    """Change the bid of a spot instance, per GPU and hour: `berth bid NAME 0.50`. Without a price, show it.
+
+    The instance goes on running. A price in time keeps GPUs that a higher bid was about to take.
+    """
+    if withdraw and (price is not None or dry_run):
+        raise click.UsageError("--withdraw takes neither a price nor --dry-run.")
+    client = session().client
+    found = find_instance(client, instance)
+    if withdraw:
+        found = client.instances.bid_withdraw(found.id)
+    elif price is not None:
+        found = client.instances.bid(found.id, max_price=price, dry_run=dry_run)
+    elif found.billing.spot is None:
+        raise Refused(f"{found.name or found.id} isn't a spot instance: it is billed {found.billing.mode}.")
+    show_instance(found)
+
+
 def _destination(found: "models.InstanceOut", wanted: dict[str, Any], *, disk_gb: int) -> dict[str, Any]:
     """Return where it goes, for at most what it costs there now; an order that is repeated keeps the price it had.
 
