@@ -1,6 +1,7 @@
 """Every official image that `images/matrix.toml` gives to CI: built, started by the agent, and asked on its port."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -25,13 +26,16 @@ DONE: Final[set[str]] = set()
 def built(flavour: Flavour) -> str:
     """Its reference; what it starts from is built before it, and nothing twice.
 
-    Skips where pip does not find what is handed over: no public package index has PyTorch's CPU build.
+    Where pip does not find what is handed over, since no public package index has PyTorch's CPU build: skipped by hand,
+    failed where an index is promised.
     """
     for one in with_starts(MATRIX, [flavour]):
         if one.key not in DONE:
             try:
                 build(one, MATRIX[one.start].reference if one.start in MATRIX else one.start, How(compile=False))
             except FilesMissing as missing:
+                if os.environ.get("BERTH_REQUIRE_TORCH") == "1":
+                    raise
                 pytest.skip(str(missing))
             DONE.add(one.key)
     return flavour.reference
@@ -67,3 +71,17 @@ def test_an_official_image_says_what_is_in_it(flavour: Flavour, engine: object) 
         if one.package:
             name = f"pkg:{kind if one is flavour else 'pypi'}/{one.package}@{one.version}"
             assert [url for url in urls if url.partition("%2B")[0].partition("?")[0] == name], name
+
+
+@pytest.mark.parametrize(("required", "outcome"), [("1", FilesMissing), ("", pytest.skip.Exception)])
+def test_without_pytorch_tests_fail_where_it_is_promised(
+    required: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_nothing(*_: object) -> None:
+        raise FilesMissing("pip doesn't find torch")
+
+    monkeypatch.setenv("BERTH_REQUIRE_TORCH", required)
+    monkeypatch.setattr(f"{__name__}.build", find_nothing)
+    monkeypatch.setattr(f"{__name__}.DONE", set())
+    with pytest.raises(outcome):
+        built(MATRIX["pytorch:cpu"])
