@@ -17,6 +17,13 @@ def check_template_fits(template: OrderTemplate | None, offer: "OfferView") -> N
     """Raise TemplateUnfit, which names each thing that the offer lacks."""
     if template is None:
         return
+    lacks = unmet_needs(template, offer, udp=not template.udp_ports or publishes_udp(offer.host_id))
+    if lacks:
+        raise TemplateUnfit(" ".join(each.detail for each in lacks), errors=lacks)
+
+
+def unmet_needs(template: OrderTemplate, offer: "OfferView", *, udp: bool) -> list[FieldError]:
+    """Return each thing that the offer lacks; `udp` is whether its host publishes UDP ports."""
     lacks: list[FieldError] = []
     if template.min_vram_gb and offer.vram_gb < template.min_vram_gb:
         detail = _("The template needs %(need)s GB of VRAM, this GPU has %(has)s GB.")
@@ -27,10 +34,9 @@ def check_template_fits(template: OrderTemplate | None, offer: "OfferView") -> N
     if _is_older(offer.driver, template.min_driver):
         detail = _("The template needs driver %(need)s, this host has %(has)s.")
         lacks.append(FieldError("min_driver", "unmet", detail % {"need": template.min_driver, "has": offer.driver or "–"}))
-    if template.udp_ports and not publishes_udp(offer.host_id):
+    if template.udp_ports and not udp:
         lacks.append(FieldError("ports", "unmet", _("The template needs UDP ports, which this host can't publish.")))
-    if lacks:
-        raise TemplateUnfit(" ".join(each.detail for each in lacks), errors=lacks)
+    return lacks
 
 
 def _is_older(has: str, need: str) -> bool:

@@ -64,6 +64,25 @@ def publishes_udp(host_id: UUID) -> bool:
 
 
 @dataclass(frozen=True)
+class HostAbilities:
+    """What a host can do for an order that not every host can."""
+
+    launch_settings: bool
+    udp: bool
+
+
+def abilities_of(host_ids: Sequence[UUID]) -> dict[UUID, HostAbilities]:
+    """Return what `takes_launch_settings` and `publishes_udp` say of each host, in one query, or none without ids."""
+    if not host_ids:
+        return {}
+    columns = ("pk", "launch_settings", "publishes_udp", "udp_reached", "address")
+    return {
+        key: HostAbilities(launch_settings, publishes and reached is not False and bool(address))
+        for key, launch_settings, publishes, reached, address in Host.objects.filter(pk__in=host_ids).values_list(*columns)
+    }
+
+
+@dataclass(frozen=True)
 class HostName:
     """Name and region of a host."""
 

@@ -1,7 +1,7 @@
 """Reads of offers by their ids, open or not, with the catalogue's facts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -115,6 +115,11 @@ def offer_view(offer_id: UUID) -> OfferView:
     if row is None:
         raise NotFound("This offer doesn't exist.")
     return OfferView(**_named(row))
+
+
+def view_of(row: Mapping[str, Any]) -> OfferView:
+    """Return a row of `rows_of` or of a search as an offer."""
+    return OfferView(**{each.name: row[each.name] for each in fields(OfferView)})
 
 
 def rows_of(ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:

@@ -37,6 +37,26 @@ def search_offers(query: OfferQuery) -> OfferPage:
     return OfferPage(_offers(keys, prices, totals), page.next, page.previous, search.total)
 
 
+def search_several(queries: Sequence[OfferQuery]) -> list[OfferPage]:
+    """Return `search_offers` for each search, from one read of the table and one of the offers.
+
+    Raises:
+        InvalidInput: a cursor is not from this list.
+    """
+    if not queries:
+        return []
+    found = []
+    with open_snapshot() as store:
+        now = clock.now()
+        for query in queries:
+            search = SearchExecution(store, query, now)
+            page = page_of(search)
+            costs = [column.tolist() for column in search.price_columns.at(page.slots)]
+            found.append((page, store.uuids(page.slots), costs, search.total))
+    rows = rows_of(list({key for _, keys, _, _ in found for key in keys}))
+    return [OfferPage(_priced(rows, keys, *costs), page.next, page.previous, total) for page, keys, costs, total in found]
+
+
 def offer_page_json(query: OfferQuery) -> tuple[bytes, str | None, str | None, int]:
     """Return `search_offers` for programs as (JSON array of offers, next, previous, total).
 
@@ -83,7 +103,12 @@ def search_market(query: OfferQuery, extra: Sequence[Condition]) -> MarketView:
 
 def _offers(keys: Sequence[UUID], prices: Sequence[int], totals: Sequence[int]) -> list[dict[str, Any]]:
     """Return rows with their cost under the search; offers that no longer exist are left out."""
-    found = rows_of(keys)
+    return _priced(rows_of(keys), keys, prices, totals)
+
+
+def _priced(
+    found: Mapping[UUID, dict[str, Any]], keys: Sequence[UUID], prices: Sequence[int], totals: Sequence[int]
+) -> list[dict[str, Any]]:
     return [
         found[key] | {"price_all_in_micros": price, "total_micros": total}
         for key, price, total in zip(keys, prices, totals, strict=True)

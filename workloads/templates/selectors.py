@@ -105,6 +105,15 @@ def version_of(user: User | None, template: LaunchTemplate, version: str = "", *
     return found
 
 
+def listed_version(user: User | None, template: LaunchTemplate) -> TemplateVersion:
+    """Return `version_of` for a row of `templates_in`, without a query: a team's template is there for its team alone."""
+    own = user is not None and template.owner_id == user.pk
+    whole = own or template.is_official or template.visibility == Visibility.TEAM
+    found = template.newest if whole else template.published
+    assert found is not None
+    return found
+
+
 def find_version(user: User | None, text: str) -> tuple[LaunchTemplate, TemplateVersion]:
     """Return what `text` names: an id, a slug or a share link, each alone or with `@version`; or raise NotFound."""
     name, _at, version = text.partition("@")

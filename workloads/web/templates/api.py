@@ -27,6 +27,7 @@ from workloads.templates.selectors import (
     PREFIX,
     find_template,
     find_version,
+    listed_version,
     own_template,
     version_of,
     versions_seen,
@@ -70,7 +71,7 @@ class TemplatesView(GenericAPIView[LaunchTemplate]):
     def get(self, request: Request) -> Response:
         page = cast("list[LaunchTemplate]", self.paginate_queryset(self.get_queryset()))
         user = user_with_own_data(request, self)
-        rows = [serializers.template_resource(row, version_of(user, row), user) for row in page]
+        rows = [serializers.template_resource(row, listed_version(user, row), user) for row in page]
         return self.get_paginated_response(rows)
 
     @extend_schema(

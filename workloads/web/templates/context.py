@@ -10,18 +10,18 @@ from django.core.paginator import Paginator
 from accounts.models import User
 from accounts.selectors import teams_of
 from common.ids import public_id
-from marketplace.web.search.rows import offer_rows, rent_query
+from marketplace.web.search.rows import OfferRow, offer_rows, rent_query
 from storage.images.selectors import usable_images
 from workloads.models import LaunchTemplate, TemplateVersion
 from workloads.states import Category
 from workloads.templates.gallery import search_templates
-from workloads.templates.market import LowestPrice, image_for, lowest_price, offers_for, query_of
+from workloads.templates.market import Suiting, cheapest_offers, offers_for
 from workloads.templates.readme import readme_html
 from workloads.templates.selectors import (
     find_version,
+    listed_version,
     sees_all_versions,
     template_key,
-    version_of,
     versions_seen,
 )
 from workloads.web.templates.forms import VisibilityForm
@@ -33,24 +33,33 @@ _VERSIONS: Final = 20
 
 @dataclass(frozen=True)
 class TemplateCard:
-    """A template in the gallery, with the cheapest offer that it can run on."""
+    """A template in the gallery, with the cheapest verified offer that it can be rented on."""
 
     template: LaunchTemplate
     version: TemplateVersion
-    price: LowestPrice
+    suiting: Suiting
 
     @property
     def key(self) -> str:
         return template_key(self.template)
 
+    @property
+    def offer(self) -> OfferRow | None:
+        return _offer_of(self.suiting)
+
+    @property
+    def rent_query(self) -> str:
+        return _rent_query(self.key, self.suiting)
+
 
 def gallery_context(user: User | None, *, words: str, category: str, source: str, page: str | None) -> dict[str, Any]:
     chosen = category if category in Category.values else ""
     rows = Paginator(search_templates(user, words=words, category=chosen, source=source), _CARDS).get_page(page)
-    seen = [(row, version_of(user, row)) for row in rows.object_list]
+    seen = [(row, listed_version(user, row)) for row in rows.object_list]
+    suiting = cheapest_offers(seen, user)
     return {
         "page": rows,
-        "cards": [TemplateCard(row, version, lowest_price(version, user)) for row, version in seen],
+        "cards": [TemplateCard(*row, each) for row, each in zip(seen, suiting, strict=True)],
         "words": words,
         "category": chosen,
         "source": source,
@@ -62,8 +71,9 @@ def template_context(user: User | None, named: str) -> dict[str, Any]:
     """Return the context of a template's page; `named` is its id or share link, with or without `@version`."""
     template, version = find_version(user, named)
     name, _at, wanted = named.partition("@")
-    query, content = query_of(version, user), version.content
-    page, runs = offers_for(query, _OFFERS), image_for(version, user) is not None
+    content = version.content
+    [suiting] = cheapest_offers([(template, version)], user)
+    page, runs = offers_for(suiting.query, _OFFERS), suiting.has_image
     own = user is not None and template.owner_id == user.pk
     launch = content["launch"]
     return {
@@ -78,12 +88,22 @@ def template_context(user: User | None, named: str) -> dict[str, Any]:
         "launch_line": shlex.join([*launch["entrypoint"], *launch["command"], *launch["args"]]),
         "versions": versions_seen(user, template)[:_VERSIONS],
         "reviews_shown": own and sees_all_versions(user, template),
-        "rows": offer_rows(page.offers, query) if runs else [],
+        "offer": _offer_of(suiting),
+        "rows": offer_rows(page.offers, suiting.query) if runs else [],
         "total": page.total if runs else 0,
         "runs": runs,
-        "rent_query": f"{urlencode({'template': f'{name}@{version.short_hash}' if wanted else name})}&{rent_query(query)}",
+        "rent_query": _rent_query(f"{name}@{version.short_hash}" if wanted else name, suiting),
         "visibility_form": _visibility_form(user, template) if own and user is not None else None,
     }
+
+
+def _offer_of(suiting: Suiting) -> OfferRow | None:
+    return None if suiting.offer is None else OfferRow(suiting.offer, suiting.query)
+
+
+def _rent_query(named: str, suiting: Suiting) -> str:
+    """Return the query of the order page with the template; `named` is how it is asked for."""
+    return f"{urlencode({'template': named})}&{rent_query(suiting.query)}"
 
 
 def _visibility_form(user: User, template: LaunchTemplate) -> VisibilityForm:
