@@ -102,27 +102,29 @@ def mail_expiry() -> datetime:
 class OutgoingMail(models.Model):
     """Mail to one address: written in the transaction that causes it, sent by a worker afterwards.
 
-    Its body is deleted when it was sent or given up, since it may hold a link that logs someone in. The rest
-    stays for some days, for staff, and so that the same `key` is not mailed twice.
+    Its body is deleted once it was sent or has failed permanently, since it may hold a link that logs someone in.
+    The rest is kept for some days, for staff, and so that the same `key` is not mailed twice.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     key = models.CharField(_("key"), max_length=200, null=True, blank=True, unique=True, help_text="Of what it tells.")
     to = models.EmailField(_("recipient"))
     subject = models.CharField(_("subject"), max_length=200)
-    body = models.TextField(_("what it covers"), blank=True)
+    body = models.TextField(_("body"), blank=True)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     due_at = models.DateTimeField(
         _("due at"), default=clock.now, help_text="Not tried before; behind a try that is under way."
     )
     expires_at = models.DateTimeField(_("expires at"), default=mail_expiry, help_text="Not tried after.")
     tries = models.PositiveIntegerField(_("tries"), default=0, db_default=0)
-    fault = models.CharField(_("fault"), max_length=80, blank=True, db_default="", help_text="What the last try came to.")
+    fault = models.CharField(
+        _("last error"), max_length=80, blank=True, db_default="", help_text="What the last try came to."
+    )
     server_failed_at = models.DateTimeField(
         _("mail server failed at"), null=True, blank=True, help_text="When the mail server itself failed it."
     )
     sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
-    given_up_at = models.DateTimeField(_("given up at"), null=True, blank=True)
+    given_up_at = models.DateTimeField(_("failed permanently at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("outgoing email")
