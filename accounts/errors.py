@@ -10,18 +10,18 @@ class MissingScope(Forbidden):
 
 class ConfirmationNeeded(Forbidden):
     code = "confirmation_needed"
-    title = "Do this in the console: it asks for your password or second factor again, which no token can give"
+    title = "This action requires re-authentication; use the console"
 
 
 class IdempotencyConflict(DomainError):
     code = "idempotency_conflict"
     status = 422
-    title = "This Idempotency-Key was used for another request"
+    title = "This Idempotency-Key was already used for a different request"
 
 
 class InvalidSshKey(InvalidInput):
     code = "invalid_ssh_key"
-    title = "This is not a usable SSH public key"
+    title = "Not a valid SSH public key"
 
 
 class SshKeyExists(DomainError):
@@ -33,29 +33,29 @@ class SshKeyExists(DomainError):
 class TooMany(DomainError):
     code = "too_many"
     status = 409
-    title = "The limit of this account is reached"
+    title = "The limit of this account has been reached"
 
 
 class InvitationExpired(DomainError):
     code = "invitation_expired"
     status = 409
-    title = "This invitation has expired: ask for a new one"
+    title = "This invitation has expired; ask for a new one"
 
 
 class TooManyInvitations(TooOften):
     code = "too_many_invitations"
-    title = "Too many invitations: wait before you send more"
+    title = "Too many invitations; wait before you send more"
 
 
 class InvitedLately(TooOften):
     code = "invited_lately"
-    title = "This address was invited a moment ago: its mail is on the way"
+    title = "This address was just invited; the email is on its way"
 
 
 class AlreadyMember(DomainError):
     code = "already_member"
     status = 409
-    title = "This person is in the team already"
+    title = "This person is already a member of the team"
 
 
 class LastOwner(DomainError):
@@ -63,31 +63,31 @@ class LastOwner(DomainError):
 
     code = "last_owner"
     status = 409
-    title = "The last owner can't leave: make someone else an owner first"
+    title = "The last owner can't leave; make another member an owner first"
 
 
 class DevicePending(DomainError):
-    """Raised while nobody has answered; the codes of these four are those of RFC 8628."""
+    """Raised while the user has not decided yet; the codes of these four errors are those of RFC 8628."""
 
     code = "authorization_pending"
-    title = "Nobody has allowed or refused this login yet: ask again after the interval"
+    title = "Authorization pending: the user has not allowed or denied this login yet"
 
 
 class DeviceTooFast(DomainError):
     code = "slow_down"
-    title = "Asked too soon: wait for the interval"
+    title = "Polling too fast; wait for the interval"
 
 
 class DeviceDenied(DomainError):
     code = "access_denied"
-    title = "This login was refused"
+    title = "The user denied this login"
 
 
 class DeviceExpired(DomainError):
     code = "expired_token"
-    title = "This login has expired, or has its token already: start a new one"
+    title = "This login has expired or was already used; start a new one"
 
 
 class DeviceUnknown(NotFound):
     code = "device_code_unknown"
-    title = "There is no login with this code. Codes are valid for ten minutes"
+    title = "Unknown login code; codes are valid for ten minutes"

@@ -29,7 +29,7 @@ _TOGETHER: Final = (
 _REFUSALS: Final = {
     "too_long": _("An email address can have at most 254 characters, 64 of them before the @."),
     "hidden_characters": _("Remove spaces, line breaks and invisible characters from the email address."),
-    "quoted": _("Remove the quotation marks before the @."),
+    "quoted": _("Remove the quotation marks before the @ sign."),
     "domain": _("Check the part after the @: the domain is not valid or mixes letters that look alike."),
     "invalid": _("Enter an email address, such as name@example.com."),
 }

@@ -49,7 +49,7 @@ class Forbidden(DomainError):
 class UnlawfulMove(DomainError):
     code = "unlawful_action"
     status = 409
-    title = "This action is not possible in the present state"
+    title = "This action is not possible in the current state"
 
 
 class StaleRow(DomainError):
@@ -57,13 +57,13 @@ class StaleRow(DomainError):
 
     code = "stale"
     status = 409
-    title = "The object changed meanwhile"
+    title = "The object was changed by another request"
 
 
 class Busy(DomainError):
     code = "busy"
     status = 503
-    title = "Too busy right now; try again"
+    title = "The service is busy; try again shortly"
 
 
 class TooOften(DomainError):
@@ -71,7 +71,7 @@ class TooOften(DomainError):
 
     code = "too_often"
     status = 429
-    title = "Too often: wait before you try again"
+    title = "Too many requests; wait before you try again"
 
     def __init__(self, detail: str = "", *, wait: float) -> None:
         super().__init__(detail, retry_after=max(1, math.ceil(wait)))

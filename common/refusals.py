@@ -24,7 +24,7 @@ TITLES: Final[Mapping[str, Words]] = {
     "template_is_public": _("Make the template private before you change its title or description."),
     "template_image_not_shared": _("Others can't run this template's image."),
     "docker_option_refused": _("This docker run command can't become a template."),
-    "device_code_unknown": _("No login is waiting for this code."),
+    "device_code_unknown": _("This code is unknown or has expired."),
     "secrets_erased": _("The secrets are no longer stored."),
     "copy_damaged": _("The copy was damaged in transit."),
     "line_lost": _("The two hosts couldn't connect to each other."),

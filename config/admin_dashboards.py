@@ -53,7 +53,7 @@ def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, 
         "figures": figures,
         "table": table,
         "table_title": _("Needs attention"),
-        "empty": _("All clear: no open incidents, and the ledger is consistent."),
+        "empty": _("No open incidents, and the ledger is consistent."),
     }
 
 

@@ -16,7 +16,7 @@ class GpuCount(Message, code="gpu_count", text=ngettext_lazy("%(count)s GPU", "%
     count: int
 
 
-class WasBefore(Message, code="was_before", text=_("Was: %(state)s")):
+class WasBefore(Message, code="was_before", text=_("Previous state: %(state)s")):
     state: HostState
 
 
@@ -28,7 +28,7 @@ class NoReportSince(Message, code="no_report_since", text=_("No report since %(a
     at: Second
 
 
-class ByStaff(Message, code="by_staff", text=_("By Berth staff.")):
+class ByStaff(Message, code="by_staff", text=_("By Berth.")):
     pass
 
 
@@ -198,7 +198,7 @@ _PRICES: Final[Mapping[str, Words]] = {
     "reserved_discounts": _("reserved terms"),
     "tiers": _("tiers"),
     "spot_floor_micros": _("floor price"),
-    "disk_micros_gb_day": _("storage price per GB and day"),
+    "disk_micros_gb_day": _("storage price per GB-day"),
     "hold_bps": _("fee for kept GPUs"),
 }
 _LENGTHS: Final[Mapping[str, Words]] = {

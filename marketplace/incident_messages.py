@@ -112,7 +112,7 @@ KINDS: Final[Mapping[str, Words]] = {
     "write_off_stuck": _("Write-off doesn't progress"),
 }
 CLOSERS: Final[Mapping[str, Words]] = {
-    "found again": _("found again"),
+    "found again": _("found"),
     "runs again": _("running again"),
     "removed": _("removed from the host"),
     "released": _("instance released"),

@@ -43,7 +43,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     )
     date_joined = models.DateTimeField(_("joined"), default=clock.now)
     access_version = models.PositiveIntegerField(
-        _("version of access"),
+        _("access version"),
         default=0,
         db_default=0,
         help_text="Sessions and tickets of an earlier one are refused: raised by logging out everywhere.",
@@ -78,7 +78,7 @@ class ApiToken(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens", verbose_name=_("account"))
     name = PrintableField(_("name"), max_length=80)
-    prefix = models.CharField(_("beginning"), max_length=16, unique=True)
+    prefix = models.CharField(_("prefix"), max_length=16, unique=True)
     secret_hash = models.CharField(_("hash of the secret"), max_length=64)
     scopes = ArrayField(models.CharField(max_length=32), verbose_name=_("scopes"))
     created_at = models.DateTimeField(_("created at"), default=clock.now)

@@ -28,7 +28,7 @@ class AccountEvent(models.Model):
         _("subject"), max_length=200, blank=True, help_text="What it was done to, as its owner knows it."
     )
     via = models.CharField(
-        _("by way of"), max_length=40, blank=True, help_text="console, a token and its prefix; empty: the market."
+        _("via"), max_length=40, blank=True, help_text="console, a token and its prefix; empty: the market."
     )
     address = models.GenericIPAddressField(_("address"), null=True)
     agent = models.CharField(_("browser or program"), max_length=200, blank=True)
@@ -116,7 +116,7 @@ class OutgoingMail(models.Model):
         _("due at"), default=clock.now, help_text="Not tried before; behind a try that is under way."
     )
     expires_at = models.DateTimeField(_("expires at"), default=mail_expiry, help_text="Not tried after.")
-    tries = models.PositiveIntegerField(_("tries"), default=0, db_default=0)
+    tries = models.PositiveIntegerField(_("attempts"), default=0, db_default=0)
     fault = models.CharField(
         _("last error"), max_length=80, blank=True, db_default="", help_text="What the last try came to."
     )

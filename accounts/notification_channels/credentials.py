@@ -28,7 +28,7 @@ _WRONG: Final[dict[str, str | Promise]] = {
     "dingtalk_secret": _("Enter the signing secret, which starts with SEC."),
     "wecom_url": _("Enter the webhook URL, such as https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=XXXX."),
     "json_url": _("Enter a URL, such as https://example.com/berth"),
-    "secret": _("Enter the signing secret: letters, digits and signs, without spaces."),
+    "secret": _("Enter the signing secret: letters, digits and symbols, without spaces."),
 }
 
 

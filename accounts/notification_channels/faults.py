@@ -10,7 +10,7 @@ FAULT_LABELS: Final[dict[str, str | Promise]] = {
     "redirect": _("The service redirected the request; redirects aren't followed"),
     "rate_limited": _("The service asked us to slow down"),
     "rejected": _("The service couldn't read this message"),
-    "channel_gone": _("The service doesn't know this channel anymore, or Berth may not write to it"),
+    "channel_gone": _("The channel no longer exists, or Berth isn't allowed to post to it"),
     "credentials": _("The service doesn't accept the token"),
     "signature": _("The service doesn't accept the signature. Check the signing secret."),
     "keyword": _("The robot requires a keyword. Set the keyword “Berth”."),
@@ -24,6 +24,6 @@ FAULT_LABELS: Final[dict[str, str | Promise]] = {
     "broken": _("The connection was lost"),
     "bad_address": _("Enter a URL, such as https://example.com/berth"),
     "bad_port": _("This port isn't allowed"),
-    "secret_lost": _("Its credentials can't be read anymore. Enter them again."),
-    "expired": _("Waited for more than a day while the channel was paused"),
+    "secret_lost": _("The stored credentials can't be read. Enter them again."),
+    "expired": _("Expired: the channel was paused for more than a day"),
 }

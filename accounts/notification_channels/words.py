@@ -103,7 +103,7 @@ def _schedule(facts: Facts) -> tuple[str, list[str]]:
         "release": _("%(name)s was released by its schedule"),
         "failed": _("The schedule of %(name)s failed"),
     }
-    title = titles.get(str(facts.get("action")), _("The schedule of %(name)s acted"))
+    title = titles.get(str(facts.get("action")), _("A scheduled action of %(name)s ran"))
     return title % _name(facts), [_detail(facts)]
 
 

@@ -69,7 +69,7 @@ def run_host(state: Path, config: AgentConfig, *, once: bool) -> None:
         if hold.taken is not None:
             raise hold.taken
     if again.is_set():
-        logger.info("starting anew")
+        logger.info("restarting")
         program, words = own_command()
         os.execv(program, words)  # noqa: S606 (its own command line)
 

@@ -13,9 +13,9 @@ class TwoAgentsToResolve(
     Message,
     code="two_agents_to_resolve",
     text=_(
-        "Two agents use the identity of this host: its state folder was copied, or others have its key. Remove the copy, or"
-        " revoke the key and add the host again. Restart the agent that stays, since its former start is refused; then"
-        " unfreeze the host."
+        "Two agents use the identity of this host: its state folder was copied, or its key was leaked. Remove the copy, or"
+        " revoke the key and add the host again. Restart the remaining agent, which is refused until then, and unfreeze"
+        " the host."
     ),
 ):
     pass
@@ -39,8 +39,8 @@ class EpochImpossible(
     Message,
     code="epoch_impossible",
     text=_(
-        "The agent reports that it accepted epoch %(theirs)s, which lies in the future; Berth is at %(ours)s. No such epoch"
-        " was ever begun. Don't begin one: revoke the host's key and add the host again."
+        "The agent reports that it accepted epoch %(theirs)s, but Berth is only at %(ours)s and never started that epoch."
+        " Don't start it: revoke the host's key and add the host again."
     ),
 ):
     theirs: int

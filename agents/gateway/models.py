@@ -16,9 +16,9 @@ class AgentIdentity(models.Model):
         "marketplace.Host", on_delete=models.CASCADE, primary_key=True, related_name="+", verbose_name=_("host")
     )
     public_key = models.CharField(_("public key"), max_length=64)
-    boot_id = models.CharField(_("start of the agent"), max_length=40, blank=True)
+    boot_id = models.CharField(_("agent start ID"), max_length=40, blank=True)
     last_sequence = models.BigIntegerField(_("last message"), default=0)
-    facts_known = models.BooleanField(_("knows its facts"), default=False, help_text="This boot has sent the host's facts.")
+    facts_known = models.BooleanField(_("facts received"), default=False, help_text="This boot has sent the host's facts.")
     join_hash = models.CharField(
         _("hash of the join token"), max_length=64, blank=True, help_text="SHA-256 of the join token that made this host."
     )
@@ -64,10 +64,10 @@ class RefusedMessage(models.Model):
     """Refused message of an agent, with the reason: unsigned, forged, replayed, or of another host."""
 
     id = models.BigAutoField(primary_key=True)
-    claimed_host = models.CharField(_("host that it claimed to be"), max_length=80)
+    claimed_host = models.CharField(_("claimed host"), max_length=80)
     reason = models.CharField(_("reason"), max_length=40)
     detail = models.CharField(_("detail"), max_length=300, blank=True)
-    remote_address = models.CharField(_("came from"), max_length=64, blank=True)
+    remote_address = models.CharField(_("source address"), max_length=64, blank=True)
     at = models.DateTimeField(_("time"), default=clock.now)
 
     class Meta:

@@ -28,8 +28,8 @@ class Budget(models.Model):
         TEAM = "team", _("team")
 
     class Period(models.TextChoices):
-        MONTH = "month", _("each month")
-        TOTAL = "total", _("in all")
+        MONTH = "month", _("monthly")
+        TOTAL = "total", _("in total")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(
@@ -40,7 +40,7 @@ class Budget(models.Model):
     name = models.CharField(max_length=120, help_text="Of the instance, person or team when it was set.")
     period = models.CharField(max_length=5, choices=Period, default=Period.MONTH)
     limit_micros = models.BigIntegerField()
-    hard = models.BooleanField(_("stop when it is reached"), default=False)
+    hard = models.BooleanField(_("hard limit, stops instances"), default=False)
     created_at = models.DateTimeField(default=clock.now)
     told_period = models.CharField(max_length=7, blank=True, help_text="The month, as 2026-11, of the last notice.")
     told_percent = models.PositiveIntegerField(default=0, help_text="The highest mark told of in that month: 50, 80, 100.")
@@ -72,7 +72,7 @@ class Notice(models.Model):
     class Kind(models.TextChoices):
         LOW = "low", _("running low")
         EXHAUSTED = "exhausted", _("exhausted")
-        RELEASE = "release", _("data about to be released")
+        RELEASE = "release", _("data about to be deleted")
         BUDGET = "budget", _("budget")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)

@@ -28,7 +28,7 @@ class CouponCode(models.Model):
 
     class Kind(models.TextChoices):
         FIXED = "fixed", _("fixed amount")
-        PERCENT = "percent", _("percent of a top-up")
+        PERCENT = "percent", _("percentage of a top-up")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     code = models.CharField(_("code"), max_length=40, help_text="Letters, digits and hyphens; case does not matter.")
@@ -38,7 +38,7 @@ class CouponCode(models.Model):
         _("share (basis points)"), null=True, blank=True, help_text="Of a percent one: hundredths of a percent."
     )
     most_micros = models.BigIntegerField(
-        _("at most (micro-units)"), null=True, blank=True, help_text="Of a percent one: never more than this."
+        _("maximum (micro-units)"), null=True, blank=True, help_text="Of a percent one: never more than this."
     )
     modes = ArrayField(
         models.CharField(max_length=10),
@@ -58,13 +58,13 @@ class CouponCode(models.Model):
     valid_days = models.PositiveIntegerField(
         _("valid for (days)"), null=True, blank=True, help_text="How long the credit lasts; empty: for good."
     )
-    per_user = models.PositiveIntegerField(_("uses for each account"), default=1)
-    total_limit = models.PositiveIntegerField(_("uses in all"), null=True, blank=True)
-    redeemed = models.PositiveIntegerField(_("uses so far"), default=0)
-    active = models.BooleanField(_("in use"), default=True)
+    per_user = models.PositiveIntegerField(_("uses per account"), default=1)
+    total_limit = models.PositiveIntegerField(_("total uses"), null=True, blank=True)
+    redeemed = models.PositiveIntegerField(_("times redeemed"), default=0)
+    active = models.BooleanField(_("enabled"), default=True)
     created_by = models.CharField(_("created by"), max_length=80)
     confirmed_by = models.CharField(_("confirmed by"), max_length=80, blank=True, default="")
-    waits = models.BooleanField(_("waits for a second person"), default=False)
+    waits = models.BooleanField(_("awaiting a second approval"), default=False)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
 
     class Meta:
@@ -116,7 +116,7 @@ class Coupon(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="coupons", verbose_name=_("owner")
     )
     number = models.PositiveIntegerField(_("number"), default=1, help_text="The owner's first, second … by this code.")
-    waits_for_top_up = models.BooleanField(_("waits for a top-up"), default=False)
+    waits_for_top_up = models.BooleanField(_("awaiting a top-up"), default=False)
     payment = models.ForeignKey(
         "billing.Payment",
         on_delete=models.PROTECT,
@@ -126,7 +126,7 @@ class Coupon(models.Model):
         verbose_name=_("payment"),
     )
     granted_micros = models.BigIntegerField(_("granted (micro-units)"), default=0)
-    remaining_micros = models.BigIntegerField(_("left (micro-units)"), default=0)
+    remaining_micros = models.BigIntegerField(_("remaining (micro-units)"), default=0)
     repaid_micros = models.BigIntegerField(
         _("repaid (micro-units)"),
         default=0,
@@ -177,18 +177,18 @@ class CouponDraw(models.Model):
     coupon = models.ForeignKey(Coupon, on_delete=models.PROTECT, related_name="draws", verbose_name=_("coupon"))
     source_kind = models.CharField(_("kind of the source"), max_length=20)
     source_id = models.UUIDField(_("ID of the source"))
-    drawn_micros = models.BigIntegerField(_("drawn (micro-units)"), default=0)
+    drawn_micros = models.BigIntegerField(_("charged to the coupon (micro-units)"), default=0)
     used_micros = models.BigIntegerField(_("used (micro-units)"), default=0)
     returned_micros = models.BigIntegerField(_("returned (micro-units)"), default=0)
     seen_micros = models.BigIntegerField(
-        _("seen (micro-units)"), default=0, help_text="What the source had paid in all when this was last reckoned."
+        _("counted (micro-units)"), default=0, help_text="What the source had paid in all when this was last reckoned."
     )
     opened_at = models.DateTimeField(_("opened at"), default=clock.now)
     closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("draw on a coupon")
-        verbose_name_plural = _("draws on coupons")
+        verbose_name = _("coupon use")
+        verbose_name_plural = _("coupon uses")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["coupon", "source_kind", "source_id"],

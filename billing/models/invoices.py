@@ -20,8 +20,8 @@ class Order(models.Model):
         START = "start", _("start")
         TERM = "term", _("reserved term")
         RENEWAL = "renewal", _("renewal")
-        CONVERSION = "conversion", _("change of billing mode")
-        EARLY_END = "early_end", _("early end of a term")
+        CONVERSION = "conversion", _("billing mode change")
+        EARLY_END = "early_end", _("early termination")
         TOP_UP = "top_up", _("top-up")
         COUPON = "coupon", _("coupon")
 

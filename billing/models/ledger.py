@@ -38,12 +38,12 @@ class Wallet(models.Model):
         COUPON = "coupon", _("coupons")  # the rest in a renter's coupons
         DEBT = "debt", _("debt")  # what a user owes after a dispute, a refund or an early end of a term; never positive
         PLATFORM = "platform", _("platform fees")
-        FUNDING = "funding", _("outside money")  # the counterpart of staff grants; goes negative
+        FUNDING = "funding", _("external funds")  # the counterpart of staff grants; goes negative
         STRIPE = "stripe", _("Stripe")  # the counterpart of card payments; goes negative
         BANK = "bank", _("payouts")  # the counterpart of payouts
         ESCROW = "escrow", _("prepaid terms")  # prepaid and not used yet
         LOSSES = "losses", _("losses")  # debts that nobody will pay
-        GIFTS = "gifts", _("coupons given")  # the counterpart of coupons; always the last wallet to be locked
+        GIFTS = "gifts", _("coupons granted")  # the counterpart of coupons; always the last wallet to be locked
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(
@@ -200,7 +200,7 @@ class Entry(AppendOnly):
         COUPON = "coupon", _("coupon")
         BONUS = "bonus", _("used bonus of a refunded top-up")  # cash for used coupon money whose top-up was refunded
         PREPAID = "prepaid", _("reserved term")
-        EXIT_FEE = "exit_fee", _("early end of a term")
+        EXIT_FEE = "exit_fee", _("early termination")
         TRANSFER = "transfer", _("transfer")
         PAYOUT = "payout", _("payout")
         LOSS = "loss", _("loss")
@@ -229,7 +229,7 @@ class Grant(models.Model):
     """
 
     class State(models.TextChoices):
-        PENDING = "pending", _("waits for a second person")
+        PENDING = "pending", _("awaiting a second approval")
         POSTED = "posted", _("granted")
         DECLINED = "declined", _("declined")
 

@@ -40,12 +40,12 @@ class Seal(AppendOnly):
     """
 
     number = models.PositiveIntegerField(_("number"), primary_key=True)
-    after = models.BigIntegerField(_("follows on row"), help_text="The last posting under the seal before.")
+    after = models.BigIntegerField(_("previous row"), help_text="The last posting under the seal before.")
     upto = models.BigIntegerField(_("up to row"), unique=True, help_text="The last posting under this one.")
     postings = models.PositiveBigIntegerField(_("postings"))
     entries = models.PositiveBigIntegerField(_("entries"))
-    usage_rows = models.PositiveBigIntegerField(_("lines of use"))
-    body = models.CharField(_("what it covers"), max_length=64)
+    usage_rows = models.PositiveBigIntegerField(_("usage records"))
+    body = models.CharField(_("sealed content"), max_length=64)
     previous = models.CharField(
         _("previous hash"), max_length=64, unique=True, help_text="The head before; zeros for the first."
     )
@@ -75,16 +75,16 @@ class LedgerAudit(AppendOnly):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    asked_by = models.CharField(_("asked by"), max_length=80)
+    asked_by = models.CharField(_("requested by"), max_length=80)
     started_at = models.DateTimeField(_("started"), default=clock.now)
     took_ms = models.PositiveIntegerField(_("milliseconds"))
-    seal_number = models.PositiveIntegerField(_("last seal"), null=True, help_text=_("None: nothing was sealed yet."))
+    seal_number = models.PositiveIntegerField(_("last seal"), null=True, help_text=_("Empty until the first seal."))
     head = models.CharField(_("chained hash"), max_length=64, blank=True, default="")
-    grants = models.PositiveIntegerField(_("grants"), default=0, help_text=_("Credits granted since the run before."))
+    grants = models.PositiveIntegerField(_("grants"), default=0, help_text=_("Credits granted since the previous check."))
     granted_micros = models.BigIntegerField(_("granted (micro-units)"), default=0)
     count = models.PositiveIntegerField(_("findings"))
     findings = models.JSONField(
-        _("findings"), default=list, help_text=_("The first of them: code, subject, detail, what must hold.")
+        _("findings"), default=list, help_text=_("The first findings: code, subject, detail, expected condition.")
     )
 
     class Meta:

@@ -45,11 +45,13 @@ class Meter(models.Model):
     label = models.CharField(_("label"), max_length=200, help_text="What the statement line says was used.")
     mode = models.CharField(_("billing mode"), max_length=10, blank=True, default="")
     gpu_model = models.CharField(_("GPU model"), max_length=60, blank=True, default="")
-    calendar = models.BooleanField(_("counted by calendar"), default=False, help_text="Charged by the clock, without proof.")
+    calendar = models.BooleanField(
+        _("billed by calendar time"), default=False, help_text="Charged by the clock, without proof."
+    )
     rate_micros = models.BigIntegerField(
         _("rate (micro-units)"), help_text="For each `rate_hours` hours, before the first step."
     )
-    rate_hours = models.PositiveSmallIntegerField(_("hours of the rate"), default=1)
+    rate_hours = models.PositiveSmallIntegerField(_("hours per rate unit"), default=1)
     steps_us = ArrayField(
         models.BigIntegerField(),
         default=list,
@@ -65,10 +67,10 @@ class Meter(models.Model):
         verbose_name=_("rates of the steps (micro-units)"),
     )
     most_micros = models.BigIntegerField(
-        _("at most (micro-units)"), null=True, blank=True, help_text="Where the rate moves: the most it can be."
+        _("maximum (micro-units)"), null=True, blank=True, help_text="Where the rate moves: the most it can be."
     )
     base_us = models.BigIntegerField(
-        _("start of the count (µs)"), default=0, help_text="Continuous use before this meter, microseconds."
+        _("metering start (µs)"), default=0, help_text="Continuous use before this meter, microseconds."
     )
     fee_bps = models.PositiveIntegerField(
         _("fee (basis points)"), help_text="Platform fee in hundredths of a percent of the charge."
@@ -189,8 +191,8 @@ class Usage(AppendOnly):
     fee_micros = models.BigIntegerField(_("fee (micro-units)"))
 
     class Meta:
-        verbose_name = _("line of use")
-        verbose_name_plural = _("lines of use")
+        verbose_name = _("usage record")
+        verbose_name_plural = _("usage records")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(period_from__lt=F("period_to")), name="usage_has_its_period"),
             models.CheckConstraint(

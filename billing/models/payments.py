@@ -22,28 +22,28 @@ class PaymentProfile(models.Model):
         related_name="payment_profile",
         verbose_name=_("owner"),
     )
-    customer_id = models.CharField(_("customer at Stripe"), max_length=64, unique=True, null=True, blank=True)
+    customer_id = models.CharField(_("Stripe customer ID"), max_length=64, unique=True, null=True, blank=True)
     card_id = models.CharField(
-        _("card at Stripe"), max_length=64, blank=True, help_text="Stripe's id of the saved payment method."
+        _("Stripe payment method ID"), max_length=64, blank=True, help_text="Stripe's id of the saved payment method."
     )
-    card_brand = models.CharField(_("brand of the card"), max_length=20, blank=True)
-    card_last4 = models.CharField(_("last four digits of the card"), max_length=4, blank=True)
+    card_brand = models.CharField(_("card brand"), max_length=20, blank=True)
+    card_last4 = models.CharField(_("last four digits"), max_length=4, blank=True)
     auto_enabled = models.BooleanField(_("auto top-up"), default=False)
     auto_threshold_micros = models.BigIntegerField(
-        _("topped up below (micro-units)"), default=0, help_text="Tops up when less than this can be spent."
+        _("top-up threshold (micro-units)"), default=0, help_text="Tops up when less than this can be spent."
     )
     auto_amount_micros = models.BigIntegerField(_("top-up amount (micro-units)"), default=0)
     auto_monthly_cap_micros = models.BigIntegerField(
-        _("most topped up in a month (micro-units)"), default=0, help_text="In one calendar month (UTC)."
+        _("monthly top-up limit (micro-units)"), default=0, help_text="In one calendar month (UTC)."
     )
     auto_tried_at = models.DateTimeField(
-        _("last try to top up"), null=True, blank=True, help_text="At most one try an hour."
+        _("last top-up attempt"), null=True, blank=True, help_text="At most one try an hour."
     )
     auto_failure = models.CharField(
-        _("failure of the top-up"), max_length=200, blank=True, help_text="It rests until the owner has seen to this."
+        _("top-up failure"), max_length=200, blank=True, help_text="It rests until the owner has seen to this."
     )
     auto_told_at = models.DateTimeField(
-        _("notified of the top-up at"), null=True, blank=True, help_text="When its owner was written to about that."
+        _("top-up notification sent at"), null=True, blank=True, help_text="When its owner was written to about that."
     )
     language = models.CharField(_("language"), max_length=10, default="en", help_text="Of mails about it.")
 
@@ -81,9 +81,9 @@ class Payment(models.Model):
     amount_micros = models.BigIntegerField(_("amount (micro-units)"))
     state = models.CharField(_("state"), max_length=10, choices=PaymentState, default=PaymentState.PENDING)
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
-    session_id = models.CharField(_("checkout at Stripe"), max_length=100, unique=True, null=True, blank=True)
-    intent_id = models.CharField(_("payment intent at Stripe"), max_length=100, unique=True, null=True, blank=True)
-    charge_id = models.CharField(_("charge at Stripe"), max_length=100, unique=True, null=True, blank=True)
+    session_id = models.CharField(_("Stripe checkout ID"), max_length=100, unique=True, null=True, blank=True)
+    intent_id = models.CharField(_("Stripe payment intent ID"), max_length=100, unique=True, null=True, blank=True)
+    charge_id = models.CharField(_("Stripe charge ID"), max_length=100, unique=True, null=True, blank=True)
     checkout_url = models.TextField(_("checkout page"), blank=True)
     refunded_micros = models.BigIntegerField(_("refunded (micro-units)"), default=0)
     failure = models.CharField(_("failure"), max_length=200, blank=True)
@@ -116,12 +116,12 @@ class StripeEvent(models.Model):
 
     id = models.CharField("ID", primary_key=True, max_length=100)
     kind = models.CharField(_("kind"), max_length=80)
-    object_id = models.CharField(_("object at Stripe"), max_length=100)
+    object_id = models.CharField(_("Stripe object ID"), max_length=100)
     created_at = models.DateTimeField(_("created at"), help_text="By Stripe's clock.")
     received_at = models.DateTimeField(_("received at"), default=clock.now)
     deliveries = models.PositiveIntegerField(_("deliveries"), default=1)
-    tries = models.PositiveIntegerField(_("tries"), default=0)
-    retry_at = models.DateTimeField(_("next try at"), default=clock.now, help_text="Not applied again before.")
+    tries = models.PositiveIntegerField(_("attempts"), default=0)
+    retry_at = models.DateTimeField(_("next attempt at"), default=clock.now, help_text="Not applied again before.")
     applied_at = models.DateTimeField(_("applied at"), null=True, blank=True)
     outcome = models.CharField(_("outcome"), max_length=200, blank=True)
 
@@ -145,7 +145,7 @@ class Refund(models.Model):
     amount_micros = models.BigIntegerField(_("amount (micro-units)"))
     state = models.CharField(_("state"), max_length=10, choices=RefundState, default=RefundState.PENDING)
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
-    stripe_id = models.CharField(_("ID at Stripe"), max_length=100, unique=True, null=True, blank=True)
+    stripe_id = models.CharField(_("Stripe ID"), max_length=100, unique=True, null=True, blank=True)
     reason = models.CharField(_("reason"), max_length=200, blank=True)
     actor = models.CharField(_("done by"), max_length=80)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
@@ -172,7 +172,7 @@ class Dispute(models.Model):
     amount_micros = models.BigIntegerField(_("amount (micro-units)"))
     state = models.CharField(_("state"), max_length=10, choices=DisputeState, default=DisputeState.OPEN)
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
-    stripe_id = models.CharField(_("ID at Stripe"), max_length=100, unique=True)
+    stripe_id = models.CharField(_("Stripe ID"), max_length=100, unique=True)
     reason = models.CharField(_("reason"), max_length=80, blank=True)
     opened_at = models.DateTimeField(_("opened at"), default=clock.now)
     closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
@@ -191,13 +191,13 @@ class Reconciliation(models.Model):
     """One comparison of the ledger with Stripe; the next begins where the last successful one ended."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    requested_by = models.CharField(_("asked for by"), max_length=80)
+    requested_by = models.CharField(_("requested by"), max_length=80)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     since = models.DateTimeField(_("since"), null=True, blank=True)
     until = models.DateTimeField(_("until"), null=True, blank=True)
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
-    seen = models.PositiveIntegerField(_("seen"), default=0, help_text="Objects of Stripe that were looked at.")
-    healed = models.PositiveIntegerField(_("healed"), default=0, help_text="Of these, what no delivery had told before.")
+    seen = models.PositiveIntegerField(_("reconciled"), default=0, help_text="Objects of Stripe that were looked at.")
+    healed = models.PositiveIntegerField(_("repaired"), default=0, help_text="Of these, what no delivery had told before.")
     findings = models.JSONField(_("findings"), default=list, help_text="What still differs.")
     failure = models.CharField(_("failure"), max_length=200, blank=True)
 
@@ -224,8 +224,8 @@ class MoneyFreeze(models.Model):
     lifted_by = models.CharField(_("lifted by"), max_length=200, blank=True)
 
     class Meta:
-        verbose_name = _("freeze of money")
-        verbose_name_plural = _("freezes of money")
+        verbose_name = _("money freeze")
+        verbose_name_plural = _("money freezes")
         ordering = ("-id",)
         constraints: ClassVar = [
             models.UniqueConstraint("lifted_at", condition=Q(lifted_at=None), nulls_distinct=False, name="one_money_freeze")

@@ -29,18 +29,18 @@ class PayoutAccount(models.Model):
         related_name="payout_account",
         verbose_name=_("owner"),
     )
-    method = models.CharField(_("way of payment"), max_length=6, choices=PayoutMethod, default=PayoutMethod.BANK)
-    stripe_account_id = models.CharField(_("account at Stripe"), max_length=64, blank=True)
+    method = models.CharField(_("payout method"), max_length=6, choices=PayoutMethod, default=PayoutMethod.BANK)
+    stripe_account_id = models.CharField(_("Stripe account ID"), max_length=64, blank=True)
     holder = models.CharField(_("account holder"), max_length=120, blank=True)
     iban = models.CharField(_("IBAN or account number"), max_length=40, blank=True)
     bank = models.CharField(_("bank or BIC"), max_length=80, blank=True)
     minimum_micros = models.BigIntegerField(
-        _("smallest payout (micro-units)"), default=10_000_000, help_text="Pay out by itself from this amount on."
+        _("minimum payout (micro-units)"), default=10_000_000, help_text="Pay out by itself from this amount on."
     )
-    automatic = models.BooleanField(_("pay out every week"), default=True)
+    automatic = models.BooleanField(_("weekly payouts"), default=True)
     frozen = models.BooleanField(_("frozen"), default=False, help_text="Set by staff: nothing is paid out.")
     frozen_reason = models.CharField(
-        _("reason for freezing"), max_length=200, blank=True, help_text="The host owner reads it."
+        _("reason for the freeze"), max_length=200, blank=True, help_text="The host owner reads it."
     )
     changed_at = models.DateTimeField(_("changed at"), default=clock.now, help_text="When it was last filled in.")
     pays_from = models.DateTimeField(
@@ -90,7 +90,7 @@ class Payout(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payouts", verbose_name=_("owner")
     )
-    method = models.CharField(_("way of payment"), max_length=6, choices=PayoutMethod)
+    method = models.CharField(_("payout method"), max_length=6, choices=PayoutMethod)
     amount_micros = models.BigIntegerField(_("amount (micro-units)"))
     state = models.CharField(_("state"), max_length=10, choices=PayoutState, default=PayoutState.PENDING)
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
@@ -103,7 +103,7 @@ class Payout(models.Model):
         _("reference"), max_length=100, blank=True, help_text="Stripe's transfer, or the bank's own reference."
     )
     failure = models.CharField(_("failure"), max_length=200, blank=True)
-    requested_by = models.CharField(_("asked for by"), max_length=80)
+    requested_by = models.CharField(_("requested by"), max_length=80)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
     settled_at = models.DateTimeField(_("settled at"), null=True, blank=True)

@@ -40,8 +40,8 @@ class Tie(models.Model):
     removed_reason = models.CharField(_("reason"), max_length=200, blank=True, default="")
 
     class Meta:
-        verbose_name = _("tie between accounts")
-        verbose_name_plural = _("ties between accounts")
+        verbose_name = _("account link")
+        verbose_name_plural = _("account links")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["owner", "kind", "value"], name="one_tie_of_a_kind"),
             models.CheckConstraint(condition=Q(kind__in=["card", "payout", "team"]), name="tie_kind"),

@@ -101,13 +101,13 @@ def read_command(wanted: Mapping[str, Any]) -> Command:
     stdin = _read_stdin(wanted.get("stdin") or "", wanted.get("stdin_encoding"), problems)
     user, workdir = read_user(wanted.get("user"), problems), read_workdir(wanted.get("workdir"), problems)
     if not words and not problems.found:
-        problems.add("command", _("Name the program to start."), "required")
+        problems.add("command", _("Specify the program to start."), "required")
     if sum(len(word.encode()) for word in words) > WORDS_BYTES:
         problems.add("command", _("Use at most %(most)s KiB.") % {"most": WORDS_BYTES // 1024}, "max_length")
     if sum(len(name.encode()) + len(text.encode()) for name, text in env.items()) > ENVIRONMENT_BYTES:
         problems.add("env", _("Use at most %(most)s KiB.") % {"most": ENVIRONMENT_BYTES // 1024}, "max_length")
     if not problems.found and len(json.dumps([words, env, base64.b64encode(stdin).decode()])) > COMMAND_BYTES:
-        detail = _("Use at most %(most)s KiB for command, env and stdin together.") % {"most": COMMAND_BYTES // 1024}
+        detail = _("Use at most %(most)s KiB for command, env and stdin combined.") % {"most": COMMAND_BYTES // 1024}
         problems.add("command", detail, "max_length")
     if problems.found:
         raise InvalidInput("The command is not valid.", errors=problems.found)

@@ -20,7 +20,7 @@ TITLES: Final[dict[str, Words]] = {
     Alert.Kind.DISK_FULL: gettext_lazy("The data disk is almost full"),
     Alert.Kind.INODES_FULL: gettext_lazy("The data disk is almost out of inodes"),
     Alert.Kind.MEMORY_HIGH: gettext_lazy("Memory is almost full"),
-    Alert.Kind.OUT_OF_MEMORY: gettext_lazy("A program ran out of memory and was ended"),
+    Alert.Kind.OUT_OF_MEMORY: gettext_lazy("A program ran out of memory and was killed"),
     Alert.Kind.GPU_FAULT: gettext_lazy("The driver reported a GPU error"),
     Alert.Kind.PATH_BROKEN: gettext_lazy("The instance can't be reached: its host blocks connections"),
     Alert.Kind.PAUSED: gettext_lazy("The instance is paused on its host"),
@@ -107,16 +107,16 @@ def _entries(alert: Alert) -> list[str]:
 def _memory(alert: Alert) -> list[str]:
     facts = {"percent": alert.facts.get("percent", 95), "limit": round(alert.facts.get("limit_mb", 0) / _GIB, 1)}
     return [
-        _("Memory is %(percent)s%% full (of %(limit)s GB). When it runs out, the kernel ends a program.") % facts,
-        _("Use smaller batches or fewer data loaders, or rent more GPUs: memory scales with them."),
+        _("Memory is %(percent)s%% full (of %(limit)s GB). When it runs out, the kernel kills a program.") % facts,
+        _("Use smaller batches or fewer data loaders, or rent more GPUs, which come with more memory."),
     ]
 
 
 def _killed(alert: Alert) -> list[str]:
     limit = {"limit": round(alert.facts.get("limit_mb", 0) / _GIB, 1)}
     return [
-        _("It needed more than the instance's %(limit)s GB, so the kernel ended it.") % limit,
-        _("Use smaller batches or fewer data loaders, or rent more GPUs: memory scales with them."),
+        _("It needed more than the instance's %(limit)s GB, so the kernel killed it.") % limit,
+        _("Use smaller batches or fewer data loaders, or rent more GPUs, which come with more memory."),
         str(_FAULTS[FaultOf.RENTER]),
     ]
 

@@ -79,7 +79,7 @@ def read_variables(field: str, value: object, problems: Problems) -> dict[str, s
     if not value:
         return {}
     if not isinstance(value, Mapping):
-        problems.add(field, _("Send an object with a text for each name."))
+        problems.add(field, _("Send an object of names and string values."))
         return {}
     if len(value) > VARIABLES_AT_MOST:
         problems.add(field, _("Use at most %(most)s variables.") % {"most": VARIABLES_AT_MOST}, "max_length")
@@ -95,17 +95,17 @@ def _check_variable(field: str, name: object, text: object, problems: Problems) 
         return
     place = f"{field}.{name[:VARIABLE_NAME_LENGTH]}"
     if len(name) > VARIABLE_NAME_LENGTH:
-        problems.add(place, _("Use a name of at most %(most)s characters.") % {"most": VARIABLE_NAME_LENGTH}, "max_length")
+        problems.add(place, _("Use a name of up to %(most)s characters.") % {"most": VARIABLE_NAME_LENGTH}, "max_length")
     elif name in RESERVED_NAMES or name.startswith(RESERVED_PREFIXES):
         problems.add(place, _("Berth sets this variable itself. Use another name."), "reserved")
     elif field == "secrets" and not _SECRET_NAME.fullmatch(name):
-        problems.add(place, _("Name a secret with letters, digits and underscores, not starting with a digit."))
+        problems.add(place, _("A secret's name has letters, digits and underscores, and doesn't start with a digit."))
     if not is_text(text):
-        problems.add(place, _("Send the value as a text without NUL characters."))
+        problems.add(place, _("Send the value as a string without NUL characters."))
     elif name == "LD_LIBRARY_PATH" and isinstance(text, str) and not are_own_folders(text):
-        problems.add(place, _("Use absolute paths, separated by colons and none of them below /proc, /sys or /dev."))
+        problems.add(place, _("Use absolute paths, separated by colons, outside /proc, /sys and /dev."))
     elif isinstance(text, str) and len(text.encode()) > VARIABLE_BYTES:
-        problems.add(place, _("Use a value of at most %(most)s KiB.") % {"most": VARIABLE_BYTES // 1024}, "max_length")
+        problems.add(place, _("Use a value of up to %(most)s KiB.") % {"most": VARIABLE_BYTES // 1024}, "max_length")
 
 
 def read_words(field: str, value: object, problems: Problems) -> tuple[str, ...]:
@@ -118,15 +118,15 @@ def read_words(field: str, value: object, problems: Problems) -> tuple[str, ...]
     if isinstance(value, str):
         value = _split(field, value, problems)
     if not isinstance(value, Sequence):
-        problems.add(field, _("Send a list of texts, or one text."))
+        problems.add(field, _("Send a list of strings, or a single string."))
         return ()
     if len(value) > WORDS_AT_MOST:
-        problems.add(field, _("Use at most %(most)s words.") % {"most": WORDS_AT_MOST}, "max_length")
+        problems.add(field, _("Use at most %(most)s arguments.") % {"most": WORDS_AT_MOST}, "max_length")
         return ()
     for position, word in enumerate(value):
         _check_word(f"{field}[{position}]", word, problems)
     if field != "args" and value and value[0] == "":
-        problems.add(f"{field}[0]", _("Name the program to start."))
+        problems.add(f"{field}[0]", _("Specify the program to start."))
     return tuple(word for word in value if is_text(word))
 
 
@@ -134,7 +134,7 @@ def _check_word(place: str, word: object, problems: Problems) -> None:
     if not isinstance(word, str) or not is_text(word):
         problems.add(place, _("Send a text without NUL characters."))
     elif len(word.encode()) > WORD_BYTES:
-        problems.add(place, _("Use at most %(most)s KiB in one word.") % {"most": WORD_BYTES // 1024}, "max_length")
+        problems.add(place, _("Use at most %(most)s KiB per argument.") % {"most": WORD_BYTES // 1024}, "max_length")
 
 
 def _split(field: str, line: str, problems: Problems) -> list[str]:
@@ -145,13 +145,13 @@ def _split(field: str, line: str, problems: Problems) -> list[str]:
         return [*_SHELL, line, "sh"]
     if len(line) > WORD_BYTES:  # shlex takes the square of a word's length: minutes for a megabyte
         problems.add(
-            field, _("Use a line of at most %(most)s KiB, or send a list.") % {"most": WORD_BYTES // 1024}, "max_length"
+            field, _("Use a line of up to %(most)s KiB, or send a list.") % {"most": WORD_BYTES // 1024}, "max_length"
         )
         return []
     try:
         return shlex.split(line)
     except ValueError:
-        problems.add(field, _("A quotation mark isn't closed. Close it, or send a list of texts."))
+        problems.add(field, _("A quotation mark isn't closed. Close it, or send a list of strings."))
         return []
 
 
@@ -196,11 +196,11 @@ def read_script(value: object, problems: Problems) -> str:
     if not value:
         return ""
     if not isinstance(value, str) or not is_text(value):
-        problems.add("on_start", _("Send the script as a text without NUL characters."))
+        problems.add("on_start", _("Send the script as a string without NUL characters."))
         return ""
     script = as_lines(value)
     if len(script.encode()) > SCRIPT_BYTES:
-        problems.add("on_start", _("Use a script of at most %(most)s KiB.") % {"most": SCRIPT_BYTES // 1024}, "max_length")
+        problems.add("on_start", _("Use a script of up to %(most)s KiB.") % {"most": SCRIPT_BYTES // 1024}, "max_length")
     return script if script.strip() else ""
 
 
@@ -214,7 +214,7 @@ def read_readiness(value: object, problems: Problems) -> dict[str, Any] | None:
     before = len(problems.found)
     for name in value:
         if name not in _READINESS:
-            problems.add("readiness", _("Only type, port, path and grace_seconds belong here."), "unknown")
+            problems.add("readiness", _("Only type, port, path and grace_seconds are allowed here."), "unknown")
             break
     path = value.get("path") or ""
     kind = value.get("type") or ("http" if path else "tcp")
@@ -236,6 +236,6 @@ def _check_number(field: str, value: object, bounds: tuple[int, int], problems: 
 
 def _check_path(kind: object, path: object, problems: Problems) -> None:
     if kind == "tcp" and path:
-        problems.add("readiness.path", _("A path belongs to a check over HTTP only."))
+        problems.add("readiness.path", _("Only HTTP checks have a path."))
     elif path and (not isinstance(path, str) or len(path) > PATH_LENGTH or not _HTTP_PATH.fullmatch(path)):
         problems.add("readiness.path", _("Enter a path that starts with a slash, such as /health, without spaces."))

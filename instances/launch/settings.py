@@ -95,7 +95,7 @@ def validate(data: Mapping[str, Any]) -> LaunchSettings:
     problems = Problems()
     for name in data:
         if name not in SETTING_NAMES:
-            problems.add(replace_unprintable(str(name)[:80]), _("There is no such launch setting."), "unknown")
+            problems.add(replace_unprintable(str(name)[:80]), _("This launch setting doesn't exist."), "unknown")
     readiness = read_readiness(data.get("readiness"), problems)
     settings = LaunchSettings(
         env=read_variables("env", data.get("env"), problems),
@@ -160,17 +160,17 @@ def _keyed(content: Mapping[str, object]) -> str:
 
 def _within_limits(settings: LaunchSettings, problems: Problems) -> LaunchSettings:
     for name in sorted(settings.env.keys() & settings.secrets.keys()):
-        problems.add(f"secrets.{name}", _("This name is also in env. Use it once."), "duplicate")
+        problems.add(f"secrets.{name}", _("This name is already used in env."), "duplicate")
     variables = [*settings.env.items(), *settings.secrets.items()]
     if len(variables) > VARIABLES_AT_MOST:
         detail = _("Use at most %(most)s variables, secrets included.") % {"most": VARIABLES_AT_MOST}
         problems.add("env", detail, "max_length")
     if sum(len(name.encode()) + len(text.encode()) for name, text in variables) > ENVIRONMENT_BYTES:
-        detail = _("Use at most %(most)s KiB in all variables together.") % {"most": ENVIRONMENT_BYTES // 1024}
+        detail = _("Use at most %(most)s KiB for all variables combined.") % {"most": ENVIRONMENT_BYTES // 1024}
         problems.add("env", detail, "max_length")
     words = [*settings.entrypoint, *settings.command, *settings.args]
     if len(words) > WORDS_AT_MOST or sum(len(word.encode()) for word in words) > WORDS_BYTES:
-        detail = _("Use at most %(count)s words with %(most)s KiB in entrypoint, command and args together.")
+        detail = _("Use at most %(count)s arguments and %(most)s KiB in entrypoint, command and args combined.")
         problems.add("command", detail % {"count": WORDS_AT_MOST, "most": WORDS_BYTES // 1024}, "max_length")
     if problems.found:
         raise refusal(problems.found)

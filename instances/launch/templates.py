@@ -103,7 +103,7 @@ def _inputs(
     secrets: dict[str, str] = {}
     known = {each.name for each in template.inputs}
     wrong = [
-        FieldError(f"inputs.{str(name)[:80]}", "unknown", _("The template has no such input."))
+        FieldError(f"inputs.{str(name)[:80]}", "unknown", _("The template doesn't have this input."))
         for name in values
         if name not in known
     ]
@@ -123,7 +123,7 @@ def _inputs(
 def input_problem(one: TemplateInput, text: object) -> tuple[str, str] | None:
     """Return the code and the words of what is wrong with the value of an input, or None."""
     if not isinstance(text, str) or len(text) > _TEXT_MOST:
-        return "invalid", _("Enter a text of at most %(most)s characters.") % {"most": _TEXT_MOST}
+        return "invalid", _("Enter up to %(most)s characters.") % {"most": _TEXT_MOST}
     if not text:
         return ("required", _("%(name)s is required.") % {"name": one.label or one.name}) if one.required else None
     if one.kind == "number" and not _NUMBER.fullmatch(text):

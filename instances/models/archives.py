@@ -21,7 +21,7 @@ class Archived(models.Model):
     """
 
     archive_choice = models.CharField(
-        _("choice of archive"), max_length=7, choices=ArchiveChoice, default=ArchiveChoice.ACCOUNT
+        _("archive setting"), max_length=7, choices=ArchiveChoice, default=ArchiveChoice.ACCOUNT
     )
     archive_to = models.ForeignKey(
         "storage.Connection",
@@ -32,7 +32,7 @@ class Archived(models.Model):
         verbose_name=_("archived to"),
     )
     archive_tried_at = models.DateTimeField(
-        _("last try to archive"), null=True, blank=True, help_text="When it was last ordered."
+        _("last archive attempt"), null=True, blank=True, help_text="When it was last ordered."
     )
     archived_at = models.DateTimeField(_("archived at"), null=True, blank=True)
 

@@ -21,9 +21,9 @@ class FaultReport(models.Model):
     instance = models.ForeignKey(
         Instance, on_delete=models.PROTECT, related_name="fault_reports", verbose_name=_("instance")
     )
-    run_generation = models.PositiveIntegerField(_("generation of the run"))
+    run_generation = models.PositiveIntegerField(_("run generation"))
     detail = PrintableField(_("detail"), max_length=300)
-    began_at = models.DateTimeField(_("run since"))
+    began_at = models.DateTimeField(_("running since"))
     opened_at = models.DateTimeField(_("opened at"), default=clock.now)
     verdict = models.CharField(_("verdict"), max_length=8, choices=ReportVerdict, default=ReportVerdict.OPEN)
     decided_by = models.ForeignKey(
@@ -37,8 +37,8 @@ class FaultReport(models.Model):
     closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("report of a fault")
-        verbose_name_plural = _("reports of faults")
+        verbose_name = _("fault report")
+        verbose_name_plural = _("fault reports")
         ordering = ("-opened_at",)
         constraints: ClassVar = [
             Printable(column="detail", name="fault_report_is_printable"),

@@ -37,7 +37,7 @@ class Instance(Scheduled, Rooted, Archived):
     state = models.CharField(_("state"), max_length=12, choices=InstanceState, default=InstanceState.REQUESTED)
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
     desired = models.CharField(_("desired state"), max_length=8, choices=Desired, default=Desired.RUNNING)
-    run_generation = models.PositiveIntegerField(_("generation of the run"), default=1)
+    run_generation = models.PositiveIntegerField(_("run generation"), default=1)
     fence = models.PositiveIntegerField(_("fence"), default=1)
     observed_generation = models.PositiveIntegerField(_("observed generation"), default=0)
     host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="instances", verbose_name=_("host"))
@@ -61,7 +61,7 @@ class Instance(Scheduled, Rooted, Archived):
     ram_mb = models.PositiveIntegerField(_("memory (MB)"))
     data_disk_gb = models.PositiveIntegerField(_("data disk (GB)"))
     data_disk_made = models.BooleanField(
-        _("data disk made"),
+        _("data disk created"),
         default=False,
         help_text="It has run with the disk, or the disk came with it: its host never makes another one in its place.",
     )
@@ -74,22 +74,22 @@ class Instance(Scheduled, Rooted, Archived):
         help_text="What its root may hold beside the image, where its host can limit that.",
     )
     holds_gpus = models.BooleanField(
-        _("keeps its GPUs"), default=False, help_text="Stopped, but its GPUs stay its own, at the hold fee."
+        _("keeps GPUs"), default=False, help_text="Stopped, but its GPUs stay its own, at the hold fee."
     )
     hold_micros_per_hour = models.BigIntegerField(
         _("kept GPUs, per hour (micro-units)"), default=0, help_text="What keeping them costs; frozen at the stop."
     )
     tiers = models.JSONField(
-        _("steps by hours of use"), default=list, blank=True, help_text="[[hours, micros per hour of all GPUs], …]; frozen."
+        _("tiers by hours of use"), default=list, blank=True, help_text="[[hours, micros per hour of all GPUs], …]; frozen."
     )
     spot_max_micros = models.BigIntegerField(
-        _("spot maximum (micro-units)"), null=True, blank=True, help_text="Of a spot rent: per GPU and hour."
+        _("max spot price (micro-units)"), null=True, blank=True, help_text="Of a spot rent: per GPU and hour."
     )
     disk_micros_per_day = models.BigIntegerField(
         _("data disk, per day (micro-units)"), default=0, help_text="Of the data disk above the free quota; frozen at rent."
     )
     brought_root = models.PositiveIntegerField(
-        _("root it brought"),
+        _("initial system disk"),
         null=True,
         blank=True,
         help_text="The root number that was brought by a clone or a move, not made from the image.",
@@ -114,23 +114,23 @@ class Instance(Scheduled, Rooted, Archived):
         _("IP allowlist"), default=list, blank=True, help_text="Networks from which SSH answers; none: everywhere."
     )
     ports_from_generation = models.PositiveIntegerField(
-        _("ports since generation"), default=0, help_text="`ports` are published from this run on."
+        _("ports set in generation"), default=0, help_text="`ports` are published from this run on."
     )
     jupyter_token = models.CharField(_("JupyterLab token"), max_length=64)
     progress = models.CharField(
         _("progress"), max_length=300, blank=True, help_text="The agent's last sentence on what it is doing."
     )
     progress_message = MessageField()
-    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
-    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_code = models.CharField(_("failure code"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("failure detail"), max_length=300, blank=True)
     failure_message = MessageField()
-    fault_of = models.CharField(_("whose fault"), max_length=10, choices=FaultOf, blank=True)
+    fault_of = models.CharField(_("responsible party"), max_length=10, choices=FaultOf, blank=True)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     started_at = models.DateTimeField(_("started at"), null=True, blank=True)
     stopped_at = models.DateTimeField(_("stopped at"), null=True, blank=True)
     stop_requested_at = models.DateTimeField(_("stop requested at"), null=True, blank=True)
     release_at = models.DateTimeField(
-        _("to be released at"), null=True, blank=True, help_text="A stopped instance's data is kept until then."
+        _("scheduled release at"), null=True, blank=True, help_text="A stopped instance's data is kept until then."
     )
     released_at = models.DateTimeField(_("released at"), null=True, blank=True)
     deadline = models.DateTimeField(
@@ -138,13 +138,13 @@ class Instance(Scheduled, Rooted, Archived):
     )
     observed_at = models.DateTimeField(_("observed at"), null=True, blank=True)
     cut_off_since = models.DateTimeField(
-        _("cut off since"),
+        _("unreachable since"),
         null=True,
         blank=True,
         help_text="Its host keeps connections out, pauses or limits it: nothing is charged until that is over.",
     )
     cut_off_by = models.CharField(
-        _("cut off by"),
+        _("unreachable because of"),
         max_length=40,
         blank=True,
         default="",

@@ -83,10 +83,10 @@ class Alert(models.Model):
         MEMORY_HIGH = "memory_high", _("memory almost full")
         OUT_OF_MEMORY = "out_of_memory", _("a program ran out of memory")
         GPU_FAULT = "gpu_fault", _("GPU fault")
-        PATH_BROKEN = "path_broken", _("cut off by its host")
+        PATH_BROKEN = "path_broken", _("unreachable because of the host")
         DATA_LOST = "data_lost", _("disk problem on the host")
-        PAUSED = "paused", _("paused by its host")
-        THROTTLED = "throttled", _("limited by its host")
+        PAUSED = "paused", _("paused by the host")
+        THROTTLED = "throttled", _("limited by the host")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="alerts")

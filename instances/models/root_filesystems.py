@@ -26,33 +26,33 @@ class Rooted(models.Model):
     """
 
     root_number = models.PositiveIntegerField(
-        _("number of the root"), default=0, help_text="Of the root that it is to stand on."
+        _("system disk number"), default=0, help_text="Of the root that it is to stand on."
     )
     roots_made = models.PositiveIntegerField(
-        _("roots made"), default=0, help_text="The highest root number that was ever asked for."
+        _("system disks created"), default=0, help_text="The highest root number that was ever asked for."
     )
     root_generation = models.PositiveIntegerField(
-        _("generation of the root"), default=0, help_text="The run that makes the newest root."
+        _("system disk generation"), default=0, help_text="The run that makes the newest root."
     )
-    former_root = models.PositiveIntegerField(_("root before"), null=True, blank=True)
+    former_root = models.PositiveIntegerField(_("previous system disk"), null=True, blank=True)
     former_image = models.ForeignKey(
-        "storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("image before")
+        "storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("previous image")
     )
     former_launch = models.ForeignKey(
-        Launch, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("launch settings before")
+        Launch, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("previous launch settings")
     )
     cpu_only = models.BooleanField(
-        _("runs without a GPU"), default=False, help_text="Its present or last run is one without GPUs."
+        _("running without GPU"), default=False, help_text="Its present or last run is one without GPUs."
     )
     cpu_micros_per_hour = models.BigIntegerField(
-        _("price without a GPU, per hour (micro-units)"),
+        _("price without GPU, per hour (micro-units)"),
         default=0,
         help_text="What a run without GPUs costs; frozen at its start.",
     )
     setback_code = models.CharField(
-        _("code of the setback"), max_length=40, blank=True, help_text="Why what was asked last could not be done."
+        _("rollback code"), max_length=40, blank=True, help_text="Why what was asked last could not be done."
     )
-    setback_detail = models.CharField(_("detail of the setback"), max_length=300, blank=True)
+    setback_detail = models.CharField(_("rollback detail"), max_length=300, blank=True)
     setback_message = MessageField()
 
     # Columns that Instance declares.

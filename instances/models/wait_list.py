@@ -26,7 +26,7 @@ class Watch(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watches", verbose_name=_("account")
     )
     place = models.BigIntegerField(
-        _("place in the line"),
+        _("queue position"),
         unique=True,
         editable=False,
         db_default=Func(Value("instances_watch_place"), function="nextval"),
@@ -62,7 +62,7 @@ class Watch(models.Model):
     expires_at = models.DateTimeField(_("expires at"))
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
     mailed_at = models.DateTimeField(
-        _("mailed at"), null=True, blank=True, help_text="When the mail about its end went into the outbox."
+        _("email sent at"), null=True, blank=True, help_text="When the mail about its end went into the outbox."
     )
 
     class Meta:

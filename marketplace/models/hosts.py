@@ -39,11 +39,11 @@ class Host(models.Model):
         default=False,
         help_text=_("The driver changed: no new rentals until a self-test passes."),
     )
-    simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Its runtime or its GPUs are simulated."))
+    simulated = models.BooleanField(_("simulated"), default=False, help_text=_("The runtime or the GPUs are simulated."))
     runtime = models.CharField(_("runtime"), max_length=10)
     runtime_version = models.CharField(_("runtime version"), max_length=40, blank=True)
     address = models.CharField(_("address"), max_length=255, help_text=_("Where renters reach published ports."))
-    hostname = models.CharField(_("host name of the machine"), max_length=255, blank=True)
+    hostname = models.CharField(_("machine's host name"), max_length=255, blank=True)
     kernel = models.CharField(_("kernel"), max_length=120, blank=True)
     cpu_model = models.CharField(_("CPU"), max_length=120, blank=True)
     cpu_cores = models.PositiveIntegerField(_("CPU cores"))
@@ -56,16 +56,16 @@ class Host(models.Model):
     )
     disk_write_mbps = models.PositiveIntegerField(_("disk write (MB/s)"), null=True, blank=True)
     disk_measured_at = models.DateTimeField(_("disk measured at"), null=True, blank=True)
-    disk_samples = models.PositiveIntegerField(_("measurements of the disk"), default=0)
+    disk_samples = models.PositiveIntegerField(_("disk measurements"), default=0)
     net_up_mbps = models.PositiveIntegerField(
         _("upload (Mbit/s)"), null=True, blank=True, help_text="Against the control plane, in Mbit/s."
     )
     net_down_mbps = models.PositiveIntegerField(_("download (Mbit/s)"), null=True, blank=True)
     net_measured_at = models.DateTimeField(_("network measured at"), null=True, blank=True)
-    net_samples = models.PositiveIntegerField(_("measurements of the network"), default=0)
+    net_samples = models.PositiveIntegerField(_("network measurements"), default=0)
     nvlink = models.BooleanField("NVLink", default=False)
     root_limit = models.CharField(
-        _("how roots are limited"),
+        _("system disk limit method"),
         max_length=10,
         blank=True,
         db_default="",
@@ -73,7 +73,7 @@ class Host(models.Model):
     )
     driver = models.CharField(_("driver"), max_length=40, blank=True)
     cuda = models.CharField(_("CUDA"), max_length=10, blank=True)
-    images = ArrayField(models.CharField(max_length=255), default=list, blank=True, verbose_name=_("images on it"))
+    images = ArrayField(models.CharField(max_length=255), default=list, blank=True, verbose_name=_("cached images"))
     warnings = models.JSONField(_("warnings"), default=list, blank=True)
     keeps_ssh_list = models.BooleanField(
         _("IP allowlist supported"), null=True, help_text="Lists of addresses for SSH hold here; empty: not known."
@@ -94,7 +94,7 @@ class Host(models.Model):
         _("rentable until"),
         null=True,
         blank=True,
-        help_text=_("Leases end by then; empty: no end date."),
+        help_text=_("Leases end by this time. Leave blank for no end date."),
     )
     reliability_ppm = models.PositiveIntegerField(
         _("reliability (millionths)"),
@@ -102,16 +102,16 @@ class Host(models.Model):
         blank=True,
         help_text="Millionths, from the public ledger of events; empty: too little is known.",
     )
-    engine_age_s = models.FloatField(_("silence of the container engine (s)"), default=0)
+    engine_age_s = models.FloatField(_("container engine unresponsive for (s)"), default=0)
     enrolled_at = models.DateTimeField(_("enrolled at"), default=clock.now)
     agent_revoked_at = models.DateTimeField(
-        _("agent's key revoked"), null=True, blank=True, help_text=_("Its agent is refused until the host is added again.")
+        _("agent's key revoked"), null=True, blank=True, help_text=_("The agent is rejected until the host is added again.")
     )
     agent_keys = models.PositiveIntegerField(
-        _("keys known to the agent"), default=0, help_text="How many keys of its agent have been revoked."
+        _("keys held by the agent"), default=0, help_text="How many keys of its agent have been revoked."
     )
     awaits_epoch = models.BooleanField(
-        _("has to agree to the epoch"),
+        _("epoch confirmation pending"),
         default=False,
         db_default=False,
         help_text=_("Since the restore from a backup, the agent hasn't reported what it runs: no new rentals."),
@@ -122,7 +122,7 @@ class Host(models.Model):
         default=list,
         db_default=[],
         blank=True,
-        verbose_name=_("leftovers of"),
+        verbose_name=_("leftovers from"),
         help_text=_("Written-off hosts that had these GPUs. Rentals start once their containers are confirmed gone."),
     )
 
@@ -195,7 +195,7 @@ class Gpu(models.Model):
     model = models.SlugField(_("model"), max_length=60, help_text=_("Slug in the catalog."))
     name = models.CharField(_("name"), max_length=120)
     vram_mb = models.PositiveIntegerField(_("VRAM (MiB)"))
-    index = models.PositiveIntegerField(_("place in the machine"), default=0)
+    index = models.PositiveIntegerField(_("slot"), default=0)
     pcie_gen = models.PositiveIntegerField(_("PCIe generation"), default=0)
     pcie_width = models.PositiveIntegerField(_("PCIe lanes"), default=0)
     simulated = models.BooleanField(_("simulated"), default=False)
@@ -224,10 +224,10 @@ class JoinToken(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", verbose_name=_("owner"))
     secret_hash = models.CharField(_("hash of the secret"), max_length=64, unique=True)
-    host_name = PrintableField(_("name of the host"), max_length=80)
+    host_name = PrintableField(_("host name"), max_length=80)
     region = PrintableField(_("region"), max_length=40)
     price_micros = models.BigIntegerField(
-        _("price (micro-units)"), default=0, help_text=_("First price per GPU and hour; changed later per offer.")
+        _("price (micro-units)"), default=0, help_text=_("Initial price per GPU-hour; set per offer afterwards.")
     )
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     expires_at = models.DateTimeField(_("expires at"))
@@ -256,10 +256,10 @@ class Epoch(models.Model):
         _("number"), primary_key=True, help_text="Unix seconds of its beginning, so that no restored database repeats one."
     )
     reason = models.CharField(_("reason"), max_length=200)
-    backup_at = models.DateTimeField(_("backup of"), null=True, blank=True)
+    backup_at = models.DateTimeField(_("backup taken at"), null=True, blank=True)
     begun_at = models.DateTimeField(_("begun at"), default=clock.now)
     findings = models.JSONField(
-        _("what happened after the backup"), default=list, blank=True, help_text="One sentence each, as it was found out."
+        _("changes since the backup"), default=list, blank=True, help_text="One sentence each, as it was found out."
     )
 
     class Meta:
@@ -287,7 +287,7 @@ class HostWriteOff(models.Model):
     last_seen_at = models.DateTimeField(_("last report"), help_text=_("Time after this isn't charged."))
     at = models.DateTimeField(_("time"), default=clock.now)
     settled_at = models.DateTimeField(
-        _("settled at"), null=True, blank=True, help_text=_("Nothing of the host's is left to be ended.")
+        _("settled at"), null=True, blank=True, help_text=_("Nothing on the host is left to terminate.")
     )
 
     class Meta:

@@ -8,8 +8,8 @@ class SweepRun(models.Model):
     """One sweep; written at the end of a run, at most every half minute."""
 
     name = models.CharField(_("name"), max_length=80, primary_key=True)
-    every_s = models.PositiveIntegerField(_("every (s)"))
-    ended_at = models.DateTimeField(_("last made at"))
+    every_s = models.PositiveIntegerField(_("interval (s)"))
+    ended_at = models.DateTimeField(_("last run at"))
 
     class Meta:
         verbose_name = _("periodic pass")

@@ -28,14 +28,14 @@ class Lease(models.Model):
     ram_mb = models.PositiveIntegerField(_("memory (MB)"), default=0)
     spot = models.BooleanField(_("spot"), default=False, help_text="Yields to hourly and reserved rents after notice.")
     promised_until = models.DateTimeField(
-        _("promised until"),
+        _("committed until"),
         null=True,
         blank=True,
         help_text="The end that the host had named when it was leased; it may move only later.",
     )
     leased_at = models.DateTimeField(_("leased at"), default=clock.now)
     released_at = models.DateTimeField(_("released at"), null=True, blank=True)
-    release_reason = models.CharField(_("reason for the release"), max_length=40, blank=True)
+    release_reason = models.CharField(_("release reason"), max_length=40, blank=True)
 
     class Meta:
         verbose_name = _("lease")

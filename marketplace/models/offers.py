@@ -36,9 +36,9 @@ class Offer(models.Model):
     runtime = models.CharField(_("runtime"), max_length=10, default="docker")
     simulated = models.BooleanField(_("simulated"), default=False)
     # Copies of the host's facts, so that search reads one table. Only `leasing.availability` writes them.
-    host_name = PrintableField(_("name of the host"), max_length=80, default="")
-    host_state = models.CharField(_("state of the host"), max_length=10, default=HostState.ONLINE)
-    draining = models.BooleanField(_("closed to new rents"), default=False)
+    host_name = PrintableField(_("host name"), max_length=80, default="")
+    host_state = models.CharField(_("host state"), max_length=10, default=HostState.ONLINE)
+    draining = models.BooleanField(_("closed to new rentals"), default=False)
     verified = models.BooleanField(_("verified"), default=False)
     reliability_ppm = models.PositiveIntegerField(_("reliability (millionths)"), null=True, blank=True)
     listed_until = models.DateTimeField(_("rentable until"), null=True, blank=True)
@@ -48,7 +48,7 @@ class Offer(models.Model):
     nvlink = models.BooleanField("NVLink", default=False)
     pcie_gen = models.PositiveIntegerField(_("PCIe generation"), default=0, help_text="The least of its GPUs.")
     pcie_width = models.PositiveIntegerField(_("PCIe lanes"), default=0)
-    disk_kind = models.CharField(_("kind of disk"), max_length=10, default="unknown")
+    disk_kind = models.CharField(_("disk type"), max_length=10, default="unknown")
     disk_free_gb = models.PositiveIntegerField(
         _("free disk (GB)"), default=0, help_text="Beside a system disk, rounded down to tens: it changes with every file."
     )
@@ -58,14 +58,14 @@ class Offer(models.Model):
     disk_read_mbps = models.PositiveIntegerField(_("disk read (MB/s)"), null=True, blank=True)
     disk_write_mbps = models.PositiveIntegerField(_("disk write (MB/s)"), null=True, blank=True)
     disk_measured_at = models.DateTimeField(_("disk measured at"), null=True, blank=True)
-    disk_samples = models.PositiveIntegerField(_("measurements of the disk"), default=0)
+    disk_samples = models.PositiveIntegerField(_("disk measurements"), default=0)
     net_up_mbps = models.PositiveIntegerField(_("upload (Mbit/s)"), null=True, blank=True)
     net_down_mbps = models.PositiveIntegerField(_("download (Mbit/s)"), null=True, blank=True)
     net_measured_at = models.DateTimeField(_("network measured at"), null=True, blank=True)
-    net_samples = models.PositiveIntegerField(_("measurements of the network"), default=0)
+    net_samples = models.PositiveIntegerField(_("network measurements"), default=0)
     listed = models.BooleanField(_("listed"), default=True)
     version = models.PositiveIntegerField(_("version"), default=1)
-    price_micros = models.BigIntegerField(_("price per GPU-hour"), help_text=_("Micro-units per GPU and hour."))
+    price_micros = models.BigIntegerField(_("price per GPU-hour"), help_text=_("Micro-units per GPU-hour."))
     reserved_discounts = models.JSONField(
         _("discounts of reserved terms"),
         default=dict,
@@ -73,16 +73,16 @@ class Offer(models.Model):
         help_text='Basis points off by term, such as {"month": 2000}; a term not named is not sold.',
     )
     tiers = models.JSONField(
-        _("steps by hours of use"),
+        _("tiers by hours of use"),
         default=default_tiers,
         blank=True,
         help_text="[[hours of continuous use, basis points off], …], rising.",
     )
     spot_floor_micros = models.BigIntegerField(
-        _("spot floor (micro-units)"), null=True, blank=True, help_text="Per GPU and hour; empty: no spot market."
+        _("spot floor price (micro-units)"), null=True, blank=True, help_text="Per GPU and hour; empty: no spot market."
     )
     spot_now_micros = models.BigIntegerField(
-        _("spot price now (micro-units)"),
+        _("current spot price (micro-units)"),
         null=True,
         blank=True,
         help_text="What spot rents pay per GPU and hour now; empty: the floor, nobody has bid more.",
@@ -95,16 +95,16 @@ class Offer(models.Model):
     disk_micros_gb_day = models.BigIntegerField(
         _("data disk, per GB and day (micro-units)"), default=0, help_text="Micro-units per GB above the free quota and day."
     )
-    gpu_total = models.PositiveIntegerField(_("GPUs in all"), default=0)
+    gpu_total = models.PositiveIntegerField(_("total GPUs"), default=0)
     gpu_free = models.PositiveIntegerField(_("free GPUs"), default=0)
     gpu_spot = models.PositiveIntegerField(
-        _("GPUs leased to spot rents"), default=0, help_text="Leased to spot rents that would yield to an order now."
+        _("GPUs leased to spot instances"), default=0, help_text="Leased to spot rents that would yield to an order now."
     )
     vram_mb = models.PositiveIntegerField(
         _("VRAM (MB)"), default=0, help_text="Nominal: 24 GB is 24576, whatever the driver keeps back."
     )
-    cpu_millis_per_gpu = models.PositiveIntegerField(_("CPU for each GPU (thousandths of a core)"), default=0)
-    ram_mb_per_gpu = models.PositiveIntegerField(_("memory for each GPU (MB)"), default=0)
+    cpu_millis_per_gpu = models.PositiveIntegerField(_("CPU per GPU (thousandths of a core)"), default=0)
+    ram_mb_per_gpu = models.PositiveIntegerField(_("memory per GPU (MB)"), default=0)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     # The last transaction that wrote the row, set by a trigger: the in-memory copy of the table reads by it.
     changed_xid = models.BigIntegerField(_("last transaction"), default=0, editable=False)

@@ -21,12 +21,14 @@ class SelfTest(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="self_tests", verbose_name=_("host"))
-    asked_at = models.DateTimeField(_("asked for at"), default=clock.now)
-    asked_by = models.CharField(_("asked for by"), max_length=80)
+    asked_at = models.DateTimeField(_("requested at"), default=clock.now)
+    asked_by = models.CharField(_("requested by"), max_length=80)
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
     verdict = models.CharField(_("verdict"), max_length=10, choices=Verdict, default=Verdict.PENDING)
     checks = models.JSONField(_("checks"), default=list)
-    simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Some of it was made up, not measured."))
+    simulated = models.BooleanField(
+        _("simulated"), default=False, help_text=_("Some of the data was simulated, not measured.")
+    )
     hardware = models.CharField(
         _("hardware"), max_length=64, blank=True, help_text="Digest of the GPUs and the driver that it tested."
     )
@@ -80,12 +82,12 @@ class Maintenance(models.Model):
     announced_at = models.DateTimeField(_("announced"), default=clock.now)
     starts_at = models.DateTimeField(_("from"))
     ends_at = models.DateTimeField(_("until"))
-    cancelled_at = models.DateTimeField(_("called off"), null=True, blank=True)
+    cancelled_at = models.DateTimeField(_("cancelled"), null=True, blank=True)
     # What the sweeps have done about it.
     begun_at = models.DateTimeField(_("begun at"), null=True, blank=True)
-    over_at = models.DateTimeField(_("over at"), null=True, blank=True)
+    over_at = models.DateTimeField(_("ended at"), null=True, blank=True)
     drained = models.BooleanField(
-        _("closed to new rents"), default=False, help_text="New rents were stopped for it, and come back at its end."
+        _("closed to new rentals"), default=False, help_text="New rents were stopped for it, and come back at its end."
     )
     told_at = models.DateTimeField(
         _("announced at"), null=True, blank=True, help_text="When the renters there were told; empty: to be told."

@@ -82,7 +82,7 @@ class Image(models.Model):
     has_tensorboard = models.BooleanField(_("has TensorBoard"), default=False)
     has_ssh = models.BooleanField(_("has an SSH server"), default=True, help_text="It starts an SSH server of its own.")
     official = models.BooleanField(_("official"), default=True)
-    active = models.BooleanField(_("in use"), default=True)
+    active = models.BooleanField(_("enabled"), default=True)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -95,7 +95,9 @@ class Image(models.Model):
     source = models.CharField(_("source"), max_length=8, choices=ImageSource, default=ImageSource.OFFICIAL)
     state = models.CharField(_("state"), max_length=8, choices=ImageState, default=ImageState.READY)
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
-    named_as = models.CharField(_("named as"), max_length=300, blank=True, help_text="The name and tag that its owner gave.")
+    named_as = models.CharField(
+        _("named after"), max_length=300, blank=True, help_text="The name and tag that its owner gave."
+    )
     digest = models.CharField(_("digest"), max_length=80, blank=True)
     size_bytes = models.BigIntegerField(_("size (bytes)"), default=0, help_text="Compressed, as it is pulled; 0: not known.")
     architectures = models.JSONField(_("architectures"), default=list, blank=True)

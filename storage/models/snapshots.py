@@ -30,7 +30,7 @@ class Snapshot(models.Model):
     source_id = models.UUIDField(
         _("ID of the source"), help_text="The volume, or the instance whose data disk it is a copy of."
     )
-    source_name = models.CharField(_("name of the source"), max_length=80)
+    source_name = models.CharField(_("source name"), max_length=80)
     size_gb = models.PositiveIntegerField(
         _("size (GB)"), help_text="Of the disk; a volume made from it is at least as large."
     )
@@ -41,8 +41,8 @@ class Snapshot(models.Model):
     checksum = models.CharField(_("checksum"), max_length=64, blank=True)
     state = models.CharField(_("state"), max_length=8, choices=SnapshotState, default=SnapshotState.CREATING)
     generation = models.PositiveBigIntegerField(_("generation"), default=0)
-    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
-    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_code = models.CharField(_("failure code"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("failure detail"), max_length=300, blank=True)
     failure_message = MessageField()
     unpaid_since = models.DateTimeField(_("unpaid since"), null=True, blank=True)
     created_at = models.DateTimeField(_("created at"), default=clock.now)

@@ -44,8 +44,8 @@ class VolumeMove(models.Model):
     cuts = models.PositiveIntegerField(
         _("interruptions"), default=0, help_text="How often the way broke and the copying went on."
     )
-    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
-    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_code = models.CharField(_("failure code"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("failure detail"), max_length=300, blank=True)
     failure_message = MessageField()
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     switched_at = models.DateTimeField(
@@ -54,8 +54,8 @@ class VolumeMove(models.Model):
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("move of a volume")
-        verbose_name_plural = _("moves of volumes")
+        verbose_name = _("volume move")
+        verbose_name_plural = _("volume moves")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=VolumeMoveState.values), name="volume_move_state"),

@@ -38,8 +38,8 @@ class Volume(models.Model):
         help_text="What it began as.",
         verbose_name=_("snapshot"),
     )
-    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
-    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    failure_code = models.CharField(_("failure code"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("failure detail"), max_length=300, blank=True)
     failure_message = MessageField()
     unpaid_since = models.DateTimeField(
         _("unpaid since"), null=True, blank=True, help_text="Nobody pays for it; deleted after the retention."

@@ -30,6 +30,6 @@ def device(request: SignedInRequest) -> HttpResponse:
 def _answer(request: SignedInRequest, code: str) -> HttpResponse:
     allow = request.POST["answer"] == "allow"
     login = answer_login(user=request.user, user_code=code, allow=allow)
-    done = _("%(client)s is logged in. You can close this page.") if allow else _("The login of %(client)s was refused.")
+    done = _("%(client)s is authorized. You can close this page.") if allow else _("The login of %(client)s was denied.")
     messages.success(request, done % {"client": login.client})
     return redirect("tokens")

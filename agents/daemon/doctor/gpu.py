@@ -27,7 +27,7 @@ def gpu_findings(*, simulated: bool) -> Iterator[Finding]:
     """Check the driver, each GPU, and whether containers see it, now and after systemd reloads."""
     if simulated:
         yield Finding(
-            "driver", "warning", "the GPUs of this host are simulated", "For development alone: enrol without them"
+            "driver", "warning", "the GPUs of this host are simulated", "For development only; enrol without simulated GPUs"
         )
         return
     try:
@@ -48,7 +48,7 @@ def _gpus(probe: NvmlProbe) -> Iterator[Finding]:
     broken = [gpu for gpu in gpus if not gpu.healthy]
     found = f"driver {driver}, CUDA {cuda}, {len(gpus)} GPUs"
     yield finding(
-        "driver", "ok" if gpus else "problem", found, "sudo dmesg | grep -i nvrm; seat the GPUs and their power anew"
+        "driver", "ok" if gpus else "problem", found, "sudo dmesg | grep -i nvrm; reseat the GPUs and their power cables"
     )
     for gpu in gpus:
         if gpu.detail:

@@ -201,7 +201,7 @@ class DrawInline(ReadOnlyInline):
     fields = ("source_kind", "source_id", "drawn", "used", "returned", "opened_at", "closed_at")
     readonly_fields = fields
 
-    @admin.display(description=_("drawn"))
+    @admin.display(description=_("charged to coupons"))
     def drawn(self, row: CouponDraw) -> str:
         return format_money(row.drawn_micros)
 

@@ -33,7 +33,7 @@ _BUCKETS = (
     ("hour", _("by hour")),
     ("day", _("by day")),
     ("month", _("by month")),
-    ("all", _("in all")),
+    ("all", _("in total")),
 )
 
 

@@ -74,7 +74,7 @@ WORDS: Final = {
     "delete_one": _("Delete {name}?"),
     "delete_many": _("Delete {n} entries?"),
     "delete_folder": _("This permanently deletes the folder and everything in it."),
-    "delete_file": _("This permanently deletes it. There is no trash to restore it from."),
+    "delete_file": _("This permanently deletes it. It can't be restored."),
     "binary": _("This isn't a text file. Download it to view it."),
     "cut": _("Only the first {size} are shown."),
     "copied": _("Path copied"),

@@ -41,7 +41,7 @@ class CalculatorForm(forms.Form):
     offer = forms.ChoiceField(label=_("Prices from"), required=False)
     unit_price = MoneyField(label=_("On-demand price per GPU"), required=False)
     discount = _number(_("Discount (%)"), _PERCENT - 1, required=False)
-    tiers = TiersField(label=_("Tiers"), required=False, help_text=_("Enter hours and discount, such as 720:15."))
+    tiers = TiersField(label=_("Tiers"), required=False, help_text=_("Enter hours and a discount, such as 720:15."))
     spot_price = MoneyField(label=_("Current spot price"), required=False)
     hours = _number(_("Hours of use"), ESTIMATE_HOURS_MAX)
     gpu_count = forms.IntegerField(

@@ -98,7 +98,7 @@ class EpochAdmin(ReadOnlyAdmin):
     def found(self, row: Epoch) -> int:
         return len(row.findings)
 
-    @admin.display(description=_("what happened after the backup"))
+    @admin.display(description=_("changes since the backup"))
     def listed(self, row: Epoch) -> Any:
         return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in row.findings)) or "–"
 

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.django_db
         (
             {"spot_floor_micros": 500_000, "disk_micros_gb_day": 4_800},
             {"spot_floor_micros": 600_000, "disk_micros_gb_day": 5_000},
-            "floor price $0.50 → $0.60; storage price per GB and day $0.0048 → $0.005",
+            "floor price $0.50 → $0.60; storage price per GB-day $0.0048 → $0.005",
             "底价 $0.50 → $0.60；存储价（每 GB 每天） $0.0048 → $0.005",
         ),
         (

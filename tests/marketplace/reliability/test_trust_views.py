@@ -144,7 +144,7 @@ def test_it_is_listed_and_called_off(host: Host) -> None:
     assert cancel in client.get(address("host_maintenance", host)).content.decode()
     assert "A &lt;b&gt;new&lt;/b&gt; NVMe" in client.get(reverse("my_hosts")).content.decode()
     page = client.post(cancel, follow=True).content.decode()
-    assert "called off" in page
+    assert "cancelled" in page
     assert cancel not in page
     assert "NVMe" not in client.get(reverse("my_hosts")).content.decode()
 
