@@ -32,7 +32,7 @@ class RelayUrlField(serializers.CharField):
 
 
 class Live(serializers.Serializer[dict[str, object]]):
-    """Addresses to wait at for the next change, valid until `expires_at`.
+    """Addresses for waiting for the next change, valid until `expires_at`.
 
     A path without an origin is relative to the site.
     """
@@ -47,7 +47,7 @@ class Live(serializers.Serializer[dict[str, object]]):
 
 
 class LiveView(APIView):
-    """Get addresses that answer as soon as anything of yours changes: an instance, a volume, a balance."""
+    """Get addresses that notify you as soon as an instance, a volume or your balance changes."""
 
     scopes: ClassVar = {"GET": ANY_SCOPE}
 

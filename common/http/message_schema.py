@@ -6,9 +6,9 @@ from rest_framework import serializers
 
 
 class MessageOut(serializers.Serializer[Any]):
-    """The sentence beside it as data, for programs and for texts of your own. null: there is only the sentence."""
+    """The accompanying text as structured data, for programs and your own translations. null: only the text is available."""
 
-    code = serializers.CharField(help_text="Which sentence; new ones come without notice")
+    code = serializers.CharField(help_text="Identifies the text; new codes can be added at any time")
     params = serializers.DictField(
         child=serializers.JSONField(),
         help_text="By name: text, whole numbers, times (UTC), amounts in micro-units, codes, and messages inside this one",

@@ -15,7 +15,7 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 _WRITES = ("post", "put", "patch")
 _PROBLEM = {
     "type": "object",
-    "description": "RFC 9457. `code` is stable; scripts decide by it.",
+    "description": "Problem details (RFC 9457). `code` is stable; programs should rely on it.",
     "required": ["type", "title", "status", "detail", "code", "errors"],
     "properties": {
         "type": {"type": "string", "format": "uri"},
@@ -36,28 +36,28 @@ _PROBLEM = {
 _REASONS = {
     "400": "The input is not valid",
     "401": "No token, or one that is unknown, revoked or expired",
-    "402": "The wallet cannot pay for this",
-    "403": "The token lacks a scope, or this is not for you",
-    "404": "There is no such thing, or it is not yours",
-    "409": "Not possible in the present state",
+    "402": "The wallet does not have enough funds",
+    "403": "The token lacks a scope, or you do not have access",
+    "404": "Not found, or it belongs to another account",
+    "409": "Not possible in the current state",
     "413": "The request body is too large",
     "415": "The body is not application/json",
-    "422": "The Idempotency-Key was used for another request, or what the request names cannot be used",
-    "429": "Too many requests: wait for Retry-After seconds",
-    "503": "Too busy: try again after Retry-After seconds",
+    "422": "The Idempotency-Key was used for a different request, or a referenced object cannot be used",
+    "429": "Too many requests; wait for Retry-After seconds",
+    "503": "The service is busy; try again after Retry-After seconds",
 }
 _IDEMPOTENCY_PARAMETERS = (
     {
         "in": "header",
         "name": "Idempotency-Key",
         "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
-        "description": "The same key and body get the same reply, for good.",
+        "description": "Repeating a request with the same key and body returns the same response.",
     },
     {
         "in": "query",
         "name": "dry_run",
         "schema": {"type": "boolean"},
-        "description": "true: answer 200 with what would happen, and change nothing.",
+        "description": "true: validate the request, return 200 with the outcome, and change nothing.",
     },
 )
 

@@ -57,7 +57,7 @@ class CursorPagination(BasePagination):
     def get_schema_operation_parameters(self, view: "APIView") -> list[dict[str, Any]]:
         limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
         return [
-            {"name": "limit", "in": "query", "required": False, "schema": limit, "description": "Rows in a page"},
+            {"name": "limit", "in": "query", "required": False, "schema": limit, "description": "Rows per page"},
             {
                 "name": "cursor",
                 "in": "query",

@@ -123,7 +123,7 @@ def micros_of(amount: Decimal) -> int:
 
 @resource
 class EstimateLine:
-    """One line; all of them add up to the total."""
+    """One item; the items add up to the total."""
 
     item: str
     quantity: str
@@ -134,17 +134,17 @@ class EstimateLine:
 
 @resource
 class ModeEstimate:
-    """What the work costs in one mode."""
+    """Cost of the workload in one mode."""
 
     billing_mode: str
     total: str
-    commitment_total: Annotated[str | None, "Of a reserved term: its GPUs, used or not"]
+    commitment_total: Annotated[str | None, "Full cost of a reserved term's GPUs, used or not"]
     lines: list[EstimateLine]
 
 
 @resource
 class CrossingOut:
-    """The hours of use from which on one mode costs less than another."""
+    """The hours of use beyond which one mode costs less than another."""
 
     cheaper: str
     dearer: str
@@ -158,10 +158,10 @@ class EstimateOut:
     currency: str
     billing_mode: str
     total: str
-    commitment_total: Annotated[str | None, "Of a reserved term: its GPUs, used or not"]
+    commitment_total: Annotated[str | None, "Full cost of a reserved term's GPUs, used or not"]
     lines: list[EstimateLine]
     modes: list[ModeEstimate]
-    break_even: Annotated[list[CrossingOut], "Earliest first; looked for through twice the longest term"]
+    break_even: Annotated[list[CrossingOut], "Earliest first; computed up to twice the longest term"]
 
 
 def estimate_response(request: EstimateRequest) -> EstimateOut:

@@ -28,7 +28,7 @@ SHOWN = 200
 
 @dataclass(frozen=True)
 class Reading:
-    """Usage that the host's agent measured with one report."""
+    """Usage measured by the host's agent in one report."""
 
     at: datetime
     gpu_util_pct: float

@@ -97,12 +97,12 @@ class QuoteView(APIView):
 
 
 class InstancesView(GenericAPIView[Instance]):
-    """Your instances."""
+    """List your instances."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = schema_of(InstanceOut)
     states: ClassVar = OpenApiParameter(
-        "state", str, many=True, enum=InstanceState.values, description="Only these; left out: all that are not gone"
+        "state", str, many=True, enum=InstanceState.values, description="Filter by state; default: all except released ones"
     )
 
     def get_queryset(self) -> QuerySet[Instance]:
@@ -117,10 +117,10 @@ class InstancesView(GenericAPIView[Instance]):
 
     @extend_schema(operation_id="instances_create", request=InstanceIn, responses={201: schema_of(InstanceOut)})
     def post(self, request: Request) -> Response:
-        """Rent an instance by a quote.
+        """Rent an instance from a quote.
 
-        With volumes, launch settings, and an image that is not the market's own, also need the scope
-        `instances:connect`, since its programs can read them.
+        With volumes, launch settings, or an image that isn't official, this also requires the scope
+        `instances:connect`, since the instance's programs can read them.
         """
         wanted, renter = validated(InstanceIn, request.data), current_user(request)
         quote_id, expected = parse_public_id(QUOTE_PREFIX, wanted["quote_id"]), parse_expected(wanted, renter)
@@ -139,7 +139,7 @@ class InstancesView(GenericAPIView[Instance]):
 
 
 class InstanceView(APIView):
-    """One of your instances."""
+    """Return one of your instances."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -159,7 +159,7 @@ class InstanceView(APIView):
     def delete(self, request: Request, instance_id: str) -> Response:
         """Release an instance: its container and its data are deleted.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         released = release_instance(renter=current_user(request), instance_id=instance_id_of(instance_id))
         return Response(instance_response(released, opens=may_connect(request)), status=202)
@@ -174,8 +174,8 @@ class StartView(APIView):
     def post(self, request: Request, instance_id: str) -> Response:
         """Start a stopped instance again.
 
-        With other volumes, launch settings, and an image that is not the market's own, also need the scope
-        `instances:connect`, since its programs can read them.
+        With other volumes or launch settings, or an image that isn't official, this also requires the scope
+        `instances:connect`, since the instance's programs can read them.
         """
         wanted = validated(StartIn, request.data)
         limit = wanted.get("max_hourly_rate")
@@ -198,7 +198,7 @@ class RestartView(APIView):
 
     @extend_schema(operation_id="instances_restart", request=RestartIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Restart the container; with changed launch settings, this also needs the scope `instances:connect`."""
+        """Restart the container; changing launch settings also requires the scope `instances:connect`."""
         launch = given_settings(validated(RestartIn, request.data))
         require_connect_scope_to_run(request, launch)
         order: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
@@ -221,7 +221,7 @@ class EventsView(GenericAPIView[InstanceEvent]):
 
 
 class UsageView(APIView):
-    """Return what an instance has cost, charge by charge."""
+    """Return the charges of an instance."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -232,13 +232,17 @@ class UsageView(APIView):
 
 
 class WatchesView(GenericAPIView[Watch]):
-    """Your entries in the wait list."""
+    """List your waitlist entries."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = schema_of(WatchOut)
     ordering: ClassVar = ("-place",)
     states: ClassVar = OpenApiParameter(
-        "state", str, many=True, enum=WatchState.values, description="Only these; left out: all, ended ones for 30 days"
+        "state",
+        str,
+        many=True,
+        enum=WatchState.values,
+        description="Filter by state; default: all, including those that ended within 30 days",
     )
 
     def get_queryset(self) -> QuerySet[Watch]:
@@ -270,14 +274,14 @@ class WatchView(APIView):
 
     @extend_schema(operation_id="watches_retrieve", responses=schema_of(WatchOut))
     def get(self, request: Request, watch_id: str) -> Response:
-        """Return one of your entries in the wait list."""
+        """Return one of your waitlist entries."""
         return Response(_shown_watch(current_user(request), parse_public_id(WATCH_PREFIX, watch_id)))
 
     @extend_schema(operation_id="watches_cancel", responses={200: schema_of(WatchOut)})
     def delete(self, request: Request, watch_id: str) -> Response:
-        """Cancel an entry, which releases what is held for it.
+        """Cancel a waitlist entry and release its held funds.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         user, row_id = current_user(request), parse_public_id(WATCH_PREFIX, watch_id)
         cancel_entry(user=user, watch_id=row_id)

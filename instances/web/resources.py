@@ -45,7 +45,7 @@ class QuoteLine:
 
 @resource
 class TemplateRef:
-    """The version of a launch template that was agreed."""
+    """The version of a launch template in use."""
 
     id: str
     slug: str
@@ -55,7 +55,7 @@ class TemplateRef:
 
 @resource
 class QuoteOut:
-    """An all-in price, good for one order until `expires_at`."""
+    """An all-in price, valid for one order until `expires_at`."""
 
     id: str
     offer: str
@@ -63,26 +63,28 @@ class QuoteOut:
     billing_mode: str
     image: str
     data_disk_gb: int
-    system_disk_gb: Annotated[int | None, "Hard limit of the root beside the image; null: its host has none"]
+    system_disk_gb: Annotated[int | None, "Hard limit of the system disk, image not included; null: no limit on this host"]
     hours: int
     term: str | None
     payment: str | None
     max_price: Annotated[str | None, "Per GPU and hour"]
     lines: Annotated[list[QuoteLine], "They add up to the projection"]
-    due_now: Annotated[str, "Held at the order, charged by the second of proven running; of a term paid upfront all of it"]
-    hourly_rate: Annotated[str, "Of all GPUs, disk included, to begin with; of a change in place of the GPUs alone"]
-    projected_total: Annotated[str, "For `hours`; a term paid upfront counts whole"]
-    commitment_total: Annotated[str | None, "Of a reserved quote: its GPUs through the term, used or not"]
-    deposit: Annotated[str, "Of due_now: held until a term that is paid by the hour ends; against an early end"]
+    due_now: Annotated[
+        str, "Held at the order, then charged per second of confirmed running time; the full amount for a term paid upfront"
+    ]
+    hourly_rate: Annotated[str, "Initial rate for all GPUs, disk included; for a change in place, for the GPUs only"]
+    projected_total: Annotated[str, "For `hours`; a term paid upfront counts in full"]
+    commitment_total: Annotated[str | None, "For a reserved quote: cost of the GPUs for the whole term, used or not"]
+    deposit: Annotated[str, "Part of due_now held until a term paid hourly ends, to cover an early termination"]
     pays_host: Annotated[
         str,
         OneOf(["all", "cash", "nothing"]),
-        "What of it the host's owner is paid: `nothing` of their own rentals, of their teammates' only `cash`",
+        "What the host owner is paid of it: `nothing` for their own rentals, only `cash` for those of team members",
     ]
-    launch: Annotated[LaunchOut | None, "What the order runs beside the image"]
-    launch_template: Annotated[TemplateRef | None, "What the launch settings come from"]
-    instance: Annotated[str | None, "Of a change in place: what it changes"]
-    signature: Annotated[str, "Proof of these terms; send it with the order to have it checked"]
+    launch: Annotated[LaunchOut | None, "Launch settings of the order"]
+    launch_template: Annotated[TemplateRef | None, "The template of the launch settings"]
+    instance: Annotated[str | None, "The instance, for a change in place"]
+    signature: Annotated[str, "Signature of these terms; send it with the order to have it verified"]
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None
@@ -135,7 +137,7 @@ class InstanceOut:
     name: str
     state: str
     desired: str
-    actions: Annotated[list[str], "What can be asked for now"]
+    actions: Annotated[list[str], "Actions that are possible now"]
     progress: str
     progress_message: Annotated[dict[str, Any] | None, MessageOut]
     host: InstanceHost
@@ -146,22 +148,22 @@ class InstanceOut:
     ram_gb: float
     image: str
     data_disk_gb: int
-    system_disk_gb: Annotated[int | None, "Hard limit of the root beside the image; null: its host has none"]
+    system_disk_gb: Annotated[int | None, "Hard limit of the system disk, image not included; null: no limit on this host"]
     billing: InstanceBilling
     access: InstanceAccess
-    reachable: Annotated[bool, "false while its host does not report"]
+    reachable: Annotated[bool, "false while its host is not responding"]
     health: Annotated[str, "ok, unreachable, overdue, failed or gone"]
     failure: InstanceFailure | None
-    without_gpu: Annotated[bool, "true: the present run is one without GPUs"]
+    without_gpu: Annotated[bool, "true: it currently runs without GPUs"]
     reimage: InstanceReimage | None
     setback: InstanceSetback | None
-    release_at: Annotated[datetime | None, "Until then the data of a stopped instance is kept"]
+    release_at: Annotated[datetime | None, "When the data of a stopped instance is deleted"]
     retention: Retention | None
     locked: bool
     schedule: Schedule
     idle_stop: Annotated[dict[str, Any] | None, IdleStop]
     launch: LaunchOut | None
-    launch_template: Annotated[TemplateRef | None, "What it was rented with"]
+    launch_template: Annotated[TemplateRef | None, "The template version it was rented with"]
     launch_status: LaunchStatusOut | None
     line: PlaceInLine | None
     created_at: datetime

@@ -36,7 +36,7 @@ class OwnGpu:
 
 @resource
 class OwnDiscounts:
-    """Discount of each term on the hourly price, such as "0.2"; null means not sold."""
+    """Discount of each term on the hourly price, such as "0.2"; null means not offered."""
 
     day: str | None
     week: str | None
@@ -47,7 +47,7 @@ class OwnDiscounts:
 
 @resource
 class OwnTier:
-    """Discount from this many hours of continuous use on."""
+    """Discount that applies after this many hours of continuous use."""
 
     from_hours: int
     discount: str
@@ -64,7 +64,7 @@ class OwnOffer:
     reserved_discounts: OwnDiscounts
     tiers: list[OwnTier]
     spot_floor: str | None
-    disk_gb_day: Annotated[str, "Per GB above the free allowance and day"]
+    disk_gb_day: Annotated[str, "Per GB-day above the free allowance"]
     hold_share: Annotated[str, "Share of the on-demand price, for GPUs kept by a stopped instance"]
     version: int
     gpu_free: int
@@ -78,7 +78,7 @@ class HostDisk:
     kind: str
     total_gb: int
     free_gb: int
-    root_limit: Annotated[str | None, "disk: a hard limit per root; none: only monitored; null: an older agent"]
+    root_limit: Annotated[str | None, "disk: hard limit per system disk; none: only monitored; null: an older agent"]
     read_mbps: Annotated[int | None, "MB/s, median of `samples`; null: not measured"]
     write_mbps: int | None
     measured_at: datetime | None
@@ -87,7 +87,7 @@ class HostDisk:
 
 @resource
 class HostNetwork:
-    """Network of your host, measured against the market."""
+    """Network of your host, measured against the control plane."""
 
     up_mbps: Annotated[int | None, "Mbit/s, median of `samples`; null: not measured"]
     down_mbps: int | None
@@ -97,7 +97,7 @@ class HostNetwork:
 
 @resource
 class HostPorts:
-    """Ports that instances may publish."""
+    """Host ports that instances can publish."""
 
     first: int
     last: int
@@ -130,7 +130,7 @@ class Host:
     runtime: str
     runtime_version: str | None
     address: Annotated[str, "Empty behind NAT"]
-    behind_nat: Annotated[bool, "Renters reach it only through the relay"]
+    behind_nat: Annotated[bool, "Reachable only through the relay"]
     hostname: str
     kernel: str | None
     cpu_model: str | None
@@ -148,7 +148,7 @@ class Host:
     reliability: float | None
     listed_until: Annotated[datetime | None, "null: no end date"]
     enrolled_at: datetime
-    agent_revoked_at: Annotated[datetime | None, "Refused until the host is added again"]
+    agent_revoked_at: Annotated[datetime | None, "The agent is rejected until the host is added again"]
     last_seen_at: datetime
     gpus: list[OwnGpu]
     offers: list[OwnOffer]

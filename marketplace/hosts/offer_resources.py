@@ -31,7 +31,7 @@ class OfferHost:
 
 @resource
 class Pcie:
-    """The narrowest link of the offer's GPUs."""
+    """The slowest PCIe link of the offer's GPUs."""
 
     gen: int | None
     width: int | None
@@ -76,7 +76,7 @@ class OfferDisk:
 class OfferNetwork:
     """The host's network link."""
 
-    up_mbps: Annotated[float | None, "Mbit/s against the control plane, median"]
+    up_mbps: Annotated[float | None, "Mbit/s to the control plane, median"]
     down_mbps: float | None
     measured_at: datetime | None
     samples: Annotated[int, "Measurements so far"]
@@ -95,7 +95,7 @@ class ReservedPrices:
 
 @resource
 class Tier:
-    """Price per GPU-hour from this length of continuous use on."""
+    """Price per GPU-hour after this much continuous use."""
 
     from_hours: int
     unit_price: str
@@ -106,7 +106,7 @@ class SpotPrices:
     """The spot market of this offer; null where it has none."""
 
     floor: str | None
-    now: Annotated[str | None, "Current spot price per GPU and hour"]
+    now: Annotated[str | None, "Current spot price per GPU-hour"]
 
 
 @resource
@@ -119,7 +119,7 @@ class Prices:
     spot: SpotPrices
     disk_gb_day: str | None
     free_disk_gb: int
-    hold_hourly: Annotated[str, "Per GPU and hour that a stopped instance keeps its GPUs"]
+    hold_hourly: Annotated[str, "Per GPU-hour while a stopped instance keeps its GPUs"]
 
 
 @resource
@@ -134,7 +134,7 @@ class StandingOffer:
     gpu_total: int
     per_gpu: PerGpu
     disk: OfferDisk
-    system_disk_gb: Annotated[int | None, "Hard limit of the root; null: no limit"]
+    system_disk_gb: Annotated[int | None, "Hard limit of the system disk; null: no limit"]
     network: OfferNetwork
     cuda: str | None
     driver: str | None
@@ -148,7 +148,7 @@ class StandingOffer:
 class Offer(StandingOffer):
     """The GPUs of one model on one host; null means not measured or not offered."""
 
-    price: Annotated[str | None, "Per GPU and hour, disk included; null: not offered"]
+    price: Annotated[str | None, "Per GPU-hour, disk included; null: not offered"]
     total: Annotated[str | None, "Per hour for all requested GPUs"]
     value: Annotated[float | None, "TFLOPS per unit of currency and hour"]
     max_lease_hours: Annotated[int | None, "null: no end date"]

@@ -18,7 +18,7 @@ _ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class PricePoint:
-    """Price of a GPU-hour from a moment on."""
+    """Price per GPU-hour from a point in time."""
 
     at: datetime
     price_micros: int

@@ -28,7 +28,7 @@ class VolumePlace:
 
 @resource
 class VolumeWayOut:
-    """How the volume to be mounted gets to an offer's host."""
+    """How the volume reaches the offer's host."""
 
     here: Annotated[bool, "It is on this host"]
     bytes: Annotated[int, "Bytes to transfer first; 0: none"]

@@ -19,33 +19,33 @@ _NOT_STORED = {"Cache-Control": "no-store"}
 
 
 class DeviceLoginIn(serializers.Serializer[object]):
-    """A program that wants a token."""
+    """A program that requests a token."""
 
-    client = NameText(max_length=80, help_text="Program and machine, as the person will see them, and the token's name")
+    client = NameText(max_length=80, help_text="Program and machine, as shown to the user; also the token's name")
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=list(SCOPES)), allow_empty=False, max_length=50)
 
 
 class DeviceTokenIn(serializers.Serializer[object]):
-    """The code that only the program knows."""
+    """The device code, known only to the program."""
 
     device_code = serializers.CharField(max_length=100)
 
 
 @resource
 class DeviceLoginOut:
-    """A login that waits for a person."""
+    """A device login that waits for the user."""
 
-    device_code: Annotated[str, "For the program alone"]
-    user_code: Annotated[str, "For the person"]
-    verification_uri: Annotated[str, "Where the person types the code"]
-    verification_uri_complete: Annotated[str, "The same with the code"]
+    device_code: Annotated[str, "For the program only"]
+    user_code: Annotated[str, "For the user"]
+    verification_uri: Annotated[str, "Where the user enters the code"]
+    verification_uri_complete: Annotated[str, "The same URL with the code"]
     expires_in: Annotated[int, "Seconds"]
-    interval: Annotated[int, "Seconds between two questions for the token"]
+    interval: Annotated[int, "Minimum seconds between two polls for the token"]
 
 
 @resource
 class DeviceTokenOut:
-    """The token, which is shown this once."""
+    """The token, shown only once."""
 
     access_token: str
     token_type: str
@@ -53,7 +53,7 @@ class DeviceTokenOut:
 
 
 class DeviceLoginsView(PublicView):
-    """Start a login of a program on a machine without a browser (RFC 8628)."""
+    """Start a device login, for a program on a machine without a browser (RFC 8628)."""
 
     @extend_schema(operation_id="device_logins_create", request=DeviceLoginIn, responses={200: schema_of(DeviceLoginOut)})
     def post(self, request: Request) -> Response:
@@ -72,10 +72,10 @@ class DeviceLoginsView(PublicView):
 
 
 class DeviceTokensView(PublicView):
-    """Ask for the token of a login.
+    """Poll for the token of a device login.
 
-    Until a person has allowed it, the answer is 400 with the code `authorization_pending`; `slow_down`, `access_denied`
-    and `expired_token` are as in RFC 8628.
+    Until the user allows it, the response is 400 with the code `authorization_pending`; `slow_down`,
+    `access_denied` and `expired_token` are as in RFC 8628.
     """
 
     @extend_schema(operation_id="device_logins_token", request=DeviceTokenIn, responses={200: schema_of(DeviceTokenOut)})

@@ -16,14 +16,18 @@ from common.http.views import PublicId, validated
 
 
 class AccountEventOut(serializers.Serializer[AccountEvent]):
-    """Something that was done to or with the account."""
+    """One entry of the account log."""
 
     id = PublicId("aevt")
     kind = serializers.ChoiceField(choices=EVENT_KINDS, read_only=True)
-    subject = serializers.CharField(read_only=True, help_text="What it was done to, as its owner knows it; may be empty")
-    via = serializers.CharField(read_only=True, help_text="console, or token and its prefix; empty: not by a request")
+    subject = serializers.CharField(
+        read_only=True, help_text="The affected object, by the name its owner knows; can be empty"
+    )
+    via = serializers.CharField(
+        read_only=True, help_text="console, or a token and its prefix; empty: not caused by a request"
+    )
     address = serializers.CharField(read_only=True, allow_null=True)
-    agent = serializers.CharField(read_only=True, help_text="As the program has named itself")
+    agent = serializers.CharField(read_only=True, help_text="Its user agent")
     at = serializers.DateTimeField(read_only=True)
 
 

@@ -36,27 +36,27 @@ def _secret(most: int, text: str) -> serializers.CharField:
 
 
 class ChannelChangeIn(serializers.Serializer[NotificationChannel]):
-    """Changes of a notification channel; of the credentials, those that are given replace the present ones."""
+    """Changes of a notification channel; given credentials replace the current ones."""
 
     name = NameText(max_length=80, required=False)
     kinds = _kinds(required=False)
     paused = serializers.BooleanField(required=False)
     url = _secret(MAX_WEBHOOK_URL_CHARS, "Webhook URL (WeCom: or its key)")
-    token = _secret(MAX_CHANNEL_SECRET_CHARS, "Bot token of Telegram")
-    chat_id = _secret(MAX_CHANNEL_SECRET_CHARS, "Chat of Telegram")
-    secret = _secret(MAX_CHANNEL_SECRET_CHARS, "Signing secret of Feishu, Lark or DingTalk, or of custom JSON")
+    token = _secret(MAX_CHANNEL_SECRET_CHARS, "Bot token, for Telegram")
+    chat_id = _secret(MAX_CHANNEL_SECRET_CHARS, "Chat ID, for Telegram")
+    secret = _secret(MAX_CHANNEL_SECRET_CHARS, "Signing secret, for Feishu, Lark, DingTalk or custom JSON")
 
 
 class ChannelIn(serializers.Serializer[NotificationChannel]):
-    """A notification channel to add, with the credentials that its service needs."""
+    """A notification channel to add, with the credentials of its service."""
 
     service = serializers.ChoiceField(choices=NotificationChannel.Service.values)
     name = NameText(max_length=80)
     kinds = _kinds(default=list)
-    url = _secret(MAX_WEBHOOK_URL_CHARS, "Webhook URL (WeCom: or its key); of every service but Telegram")
-    token = _secret(MAX_CHANNEL_SECRET_CHARS, "Bot token of Telegram")
-    chat_id = _secret(MAX_CHANNEL_SECRET_CHARS, "Chat of Telegram")
-    secret = _secret(MAX_CHANNEL_SECRET_CHARS, "Optional signing secret of Feishu, Lark or DingTalk, or of custom JSON")
+    url = _secret(MAX_WEBHOOK_URL_CHARS, "Webhook URL (WeCom: or its key); for every service except Telegram")
+    token = _secret(MAX_CHANNEL_SECRET_CHARS, "Bot token, for Telegram")
+    chat_id = _secret(MAX_CHANNEL_SECRET_CHARS, "Chat ID, for Telegram")
+    secret = _secret(MAX_CHANNEL_SECRET_CHARS, "Optional signing secret, for Feishu, Lark, DingTalk or custom JSON")
 
 
 class ChannelOut(serializers.Serializer[NotificationChannel]):
@@ -66,10 +66,10 @@ class ChannelOut(serializers.Serializer[NotificationChannel]):
     service = serializers.ChoiceField(choices=NotificationChannel.Service.values, read_only=True)
     name = serializers.CharField(read_only=True)
     kinds = serializers.ListField(child=serializers.CharField(), read_only=True, help_text="Empty: all")
-    ends_with = serializers.CharField(source="hint", read_only=True, help_text="Last characters of its address")
+    ends_with = serializers.CharField(source="hint", read_only=True, help_text="Last characters of the address")
     paused = serializers.SerializerMethodField()
     stopped_for = serializers.CharField(
-        read_only=True, help_text="Why the market paused it: the fault of its last attempt; empty when you did"
+        read_only=True, help_text="Why Berth turned it off: the error of the last attempt; empty if you paused it"
     )
     failing_since = serializers.DateTimeField(read_only=True, allow_null=True)
     created_at = serializers.DateTimeField(read_only=True)
@@ -89,8 +89,8 @@ class NotificationOut(serializers.Serializer[NotificationDelivery]):
     delivered_at = serializers.DateTimeField(read_only=True, allow_null=True)
     gave_up_at = serializers.DateTimeField(read_only=True, allow_null=True)
     status = serializers.IntegerField(read_only=True, allow_null=True)
-    fault = serializers.CharField(read_only=True, help_text="Why the last attempt failed; empty when it was taken")
-    answer = serializers.CharField(read_only=True, help_text="What the service answered, without your credentials")
+    fault = serializers.CharField(read_only=True, help_text="Why the last attempt failed; empty once delivered")
+    answer = serializers.CharField(read_only=True, help_text="The service's response, without your credentials")
     tries = serializers.JSONField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
 
@@ -140,7 +140,7 @@ class ChannelView(APIView):
 
 
 class ChannelTestView(APIView):
-    """Send a test notification now; its delivery says what the service answered."""
+    """Send a test notification; its delivery has the service's response."""
 
     scopes: ClassVar = _SCOPES
 

@@ -56,10 +56,10 @@ class TeamOut(serializers.Serializer[Team]):
 
 
 class MemberOut(serializers.Serializer[Membership]):
-    """A member of a team, or an invitation that is open until `expires_at`."""
+    """A member of a team, or an open invitation, valid until `expires_at`."""
 
     id = PublicId("memb")
-    user_id = serializers.SerializerMethodField(help_text="null while it is an invitation")
+    user_id = serializers.SerializerMethodField(help_text="null until the invitation is accepted")
     name = serializers.SerializerMethodField()
     email = serializers.EmailField(read_only=True)
     role = serializers.ChoiceField(choices=Membership.Role.choices, read_only=True)
@@ -74,9 +74,9 @@ class MemberOut(serializers.Serializer[Membership]):
 
 
 class InvitationOut(MemberOut):
-    """An invitation with its secret, shown only once; it is mailed to the address too."""
+    """An invitation with its secret, shown only once; it is also sent by email."""
 
-    secret = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
+    secret = serializers.CharField(read_only=True, allow_null=True, help_text="null in a repeated response")
 
 
 class TeamsView(ListAPIView[Team]):
@@ -118,7 +118,7 @@ class TeamView(APIView):
 
 
 class TeamMembersView(ListAPIView[Membership]):
-    """List members and invitations of a team, or invite somebody."""
+    """List members and invitations of a team, or invite someone."""
 
     scopes: ClassVar = {"GET": ANY_SCOPE, "POST": "account:write"}
     serializer_class = MemberOut
@@ -139,7 +139,7 @@ class TeamMembersView(ListAPIView[Membership]):
 
 
 class TeamMemberView(APIView):
-    """Set the role of a member or remove one; everyone may remove themselves."""
+    """Set the role of a member or remove one; members can always remove themselves."""
 
     scopes: ClassVar = {"PATCH": "account:write", "DELETE": "account:write"}
 

@@ -37,7 +37,7 @@ class ProfileIn(serializers.Serializer[User]):
     """Fields of the profile that can be changed."""
 
     display_name = NameText(max_length=80, allow_blank=True, required=False)
-    is_host_owner = serializers.BooleanField(required=False, help_text="true opens the host panel")
+    is_host_owner = serializers.BooleanField(required=False, help_text="true: shows the host panel")
 
 
 class Profile(serializers.Serializer[User]):
@@ -65,7 +65,7 @@ class Token(serializers.Serializer[ApiToken]):
 class NewToken(Token):
     """A token with its text, shown only once."""
 
-    token = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
+    token = serializers.CharField(read_only=True, allow_null=True, help_text="null in a repeated response")
 
 
 class TokenIn(serializers.Serializer[ApiToken]):
@@ -157,8 +157,8 @@ class SshKeysView(ListAPIView[SshKey]):
     def post(self, request: Request) -> Response:
         """Add an SSH key to your account.
 
-        Needs `instances:connect` as well: a key of the account opens every instance that accepts all of its
-        keys.
+        Also requires the scope `instances:connect`: the key gives access to every instance that accepts all
+        keys of the account.
         """
         require_scope(request, CONNECT)
         wanted = validated(KeyIn, request.data)

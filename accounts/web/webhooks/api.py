@@ -37,7 +37,7 @@ class WebhookChangeIn(serializers.Serializer[Webhook]):
 class WebhookIn(serializers.Serializer[Webhook]):
     """A webhook to add."""
 
-    url = serializers.CharField(max_length=MAX_WEBHOOK_URL_CHARS, help_text="https, on a public address")
+    url = serializers.CharField(max_length=MAX_WEBHOOK_URL_CHARS, help_text="https URL on a public address")
     kinds = serializers.ListField(
         child=serializers.ChoiceField(choices=list(WEBHOOK_KINDS)), default=list, max_length=50, help_text="Empty: all"
     )
@@ -54,7 +54,10 @@ class WebhookOut(serializers.Serializer[Webhook]):
     paused = serializers.SerializerMethodField()
     failing_since = serializers.DateTimeField(read_only=True, allow_null=True)
     former_secret_until = serializers.DateTimeField(
-        source="former_until", read_only=True, allow_null=True, help_text="Until then messages carry a second signature"
+        source="former_until",
+        read_only=True,
+        allow_null=True,
+        help_text="Until then, messages are also signed with the previous secret",
     )
     created_at = serializers.DateTimeField(read_only=True)
 
@@ -65,7 +68,7 @@ class WebhookOut(serializers.Serializer[Webhook]):
 class WebhookWithSecret(WebhookOut):
     """A webhook with its new secret, shown only once."""
 
-    secret = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
+    secret = serializers.CharField(read_only=True, allow_null=True, help_text="null in a repeated response")
 
 
 class DeliveryOut(serializers.Serializer[WebhookDelivery]):
@@ -80,7 +83,7 @@ class DeliveryOut(serializers.Serializer[WebhookDelivery]):
     delivered_at = serializers.DateTimeField(read_only=True, allow_null=True)
     gave_up_at = serializers.DateTimeField(read_only=True, allow_null=True)
     status = serializers.IntegerField(read_only=True, allow_null=True)
-    fault = serializers.CharField(read_only=True, help_text="Why the last attempt failed; empty when it was taken")
+    fault = serializers.CharField(read_only=True, help_text="Why the last attempt failed; empty once delivered")
     answer = serializers.CharField(read_only=True)
     tries = serializers.JSONField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
@@ -132,7 +135,7 @@ class WebhookView(APIView):
 
 
 class WebhookRotateView(APIView):
-    """Replace the secret of a webhook; for a day, messages are signed with the former one too."""
+    """Rotate the secret of a webhook; for a day, messages are also signed with the previous one."""
 
     scopes: ClassVar = _SCOPES
 
@@ -146,7 +149,7 @@ class WebhookRotateView(APIView):
 
 
 class WebhookTestView(APIView):
-    """Send a message of kind webhook.test now."""
+    """Send a test message of kind webhook.test."""
 
     scopes: ClassVar = _SCOPES
 

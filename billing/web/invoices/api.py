@@ -41,18 +41,18 @@ class OrdersIn(serializers.Serializer[Any]):
     billing_mode = serializers.ChoiceField(
         choices=("hourly", "reserved", "tiered", "spot", "cpu"), required=False, default=""
     )
-    since = serializers.DateTimeField(required=False, default=None, help_text="From this moment on")
-    until = serializers.DateTimeField(required=False, default=None, help_text="Before this moment")
+    since = serializers.DateTimeField(required=False, default=None, help_text="At or after this time")
+    until = serializers.DateTimeField(required=False, default=None, help_text="Before this time")
     source = serializers.CharField(  # type: ignore[assignment]  # a field of the request
-        required=False, default="", max_length=60, help_text="Of this instance: inst_…"
+        required=False, default="", max_length=60, help_text="Only for this instance: inst_…"
     )
 
 
 class CsvIn(serializers.Serializer[Any]):
     """Filters for lines of the statement."""
 
-    since = serializers.DateTimeField(required=False, default=None, help_text="Posted at or after this moment")
-    until = serializers.DateTimeField(required=False, default=None, help_text="Posted before this moment")
+    since = serializers.DateTimeField(required=False, default=None, help_text="Posted at or after this time")
+    until = serializers.DateTimeField(required=False, default=None, help_text="Posted before this time")
     kind = serializers.ChoiceField(choices=Entry.Kind.choices, required=False, default=None, source="entry_kind")
     source = serializers.CharField(  # type: ignore[assignment]  # a field of the request
         required=False, default="", max_length=60, help_text="An instance ID: the instance, its disk, its kept GPUs"
@@ -98,7 +98,7 @@ class RedeemApi(APIView):
 
 
 class OrdersApi(ListAPIView[Order]):
-    """List your decisions that cost or may cost money, newest first."""
+    """List your orders, newest first."""
 
     scopes: ClassVar = {"GET": "billing:read"}
     serializer_class = OrderOut

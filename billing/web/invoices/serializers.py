@@ -21,7 +21,7 @@ from common.resources import OneOf, resource
 
 @resource
 class DrawOut:
-    """What one source took from a coupon."""
+    """Use of a coupon by one source."""
 
     source_kind: str
     source_id: str
@@ -41,7 +41,7 @@ class CouponOut:
     kind: Annotated[str, OneOf(("fixed", "percent"))]
     state: Annotated[str, OneOf(("waiting", "ready", "used_up", "expired"))]
     percent: Annotated[float | None, "Of the next top-up"]
-    most: Annotated[str | None, "Never more than this"]
+    most: Annotated[str | None, "Maximum amount of the bonus"]
     modes: Annotated[list[str], "Applies to these; empty: all modes"]
     gpu_models: Annotated[list[str], "Applies to these; empty: all models"]
     granted: str
@@ -85,7 +85,7 @@ def coupon_resource(view: CouponView) -> CouponOut:
 
 
 class OrderOut(serializers.Serializer[Order]):
-    """One decision that cost or may cost money."""
+    """One order: a decision that cost or may cost money."""
 
     id = serializers.SerializerMethodField()
     at = serializers.DateTimeField(source="created_at", read_only=True)

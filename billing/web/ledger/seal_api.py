@@ -23,7 +23,7 @@ _SEALS = 100
 
 
 class UsageRecordsApi(APIView):
-    """List what you paid for or earned by, as signed records.
+    """List your charges and earnings as signed usage records.
 
     The other side of each charge gets the same record.
     """
@@ -40,9 +40,9 @@ class UsageRecordsApi(APIView):
 
 
 class SealsApi(APIView):
-    """List the latest seals over the ledger, newest first.
+    """List the latest seals of the ledger, newest first.
 
-    Keep a head, and you can tell later whether anything before it has changed.
+    With a stored head, you can check later whether anything before it has changed.
     """
 
     scopes: ClassVar = {"GET": "billing:read"}
@@ -53,7 +53,7 @@ class SealsApi(APIView):
 
 
 class SpendApi(APIView):
-    """Return what your wallet spent, by day, mode or source, less refunds."""
+    """Return your spending by day, mode or source, net of refunds."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 

@@ -26,7 +26,7 @@ class UsageRecord(serializers.Serializer[Any]):
 
     version = serializers.IntegerField(help_text="1")
     usage = serializers.IntegerField(help_text="The usage row's number")
-    posting = serializers.IntegerField(help_text="The posting with which it was booked")
+    posting = serializers.IntegerField(help_text="Number of the posting that booked it")
     meter = serializers.CharField()
     source = serializers.CharField(help_text="The source: `instance:…`, `disk:…`, `hold:…`, `term:…`")  # type: ignore[assignment]  # a field
     what = serializers.CharField()
@@ -34,19 +34,19 @@ class UsageRecord(serializers.Serializer[Any]):
     gpu_model = serializers.CharField(allow_blank=True)
     period_from = serializers.CharField(help_text="UTC to the microsecond")
     period_to = serializers.CharField()
-    rate_micros = serializers.IntegerField(help_text="For each `rate_hours` hours")
+    rate_micros = serializers.IntegerField(help_text="Per `rate_hours` hours")
     rate_hours = serializers.IntegerField()
     charge_micros = serializers.IntegerField()
     fee_micros = serializers.IntegerField(help_text="The platform's share of the charge")
     share_micros = serializers.IntegerField(help_text="The host's share")
     currency = serializers.CharField()
-    payer = serializers.CharField(help_text="A wallet: the renter's, or the market's escrow for prepaid terms")
+    payer = serializers.CharField(help_text="A wallet: the renter's, or Berth's escrow for prepaid terms")
     payee = serializers.CharField(help_text="The host owner's wallet")
     booked_at = serializers.CharField()
 
 
 class SignedOut(serializers.Serializer[Any]):
-    """A record and the market's Ed25519 signature over it."""
+    """A record and Berth's Ed25519 signature of it."""
 
     record = UsageRecord()
     signature = serializers.CharField(
@@ -57,8 +57,8 @@ class SignedOut(serializers.Serializer[Any]):
 class RecordsIn(serializers.Serializer[Any]):
     """Filters for usage records, by time of booking."""
 
-    since = serializers.DateTimeField(required=False, default=None, help_text="Booked at or after this moment")
-    until = serializers.DateTimeField(required=False, default=None, help_text="Booked before this moment")
+    since = serializers.DateTimeField(required=False, default=None, help_text="Booked at or after this time")
+    until = serializers.DateTimeField(required=False, default=None, help_text="Booked before this time")
     after = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=2**63 - 1, help_text="`next` of the previous page"
     )
@@ -68,7 +68,7 @@ class RecordsIn(serializers.Serializer[Any]):
 class RecordsOut(serializers.Serializer[Any]):
     """Signed usage records, oldest first."""
 
-    key_id = serializers.CharField(help_text="Of the key at /.well-known/berth-ledger-key")
+    key_id = serializers.CharField(help_text="ID of the key at /.well-known/berth-ledger-key")
     records = SignedOut(many=True)
     next = serializers.IntegerField(allow_null=True, help_text="`after` of the next page; null at the end")
 
@@ -77,8 +77,8 @@ class SealOut(serializers.Serializer[Any]):
     """A link of the ledger's hash chain."""
 
     number = serializers.IntegerField()
-    postings_after = serializers.IntegerField(source="after", help_text="It covers the postings numbered above this one")
-    postings_upto = serializers.IntegerField(source="upto", help_text="and up to this one")
+    postings_after = serializers.IntegerField(source="after", help_text="Covers the postings numbered above this one")
+    postings_upto = serializers.IntegerField(source="upto", help_text="Covers the postings up to this one")
     body = serializers.CharField(help_text="SHA-256 over the digests of its rows")
     previous = serializers.CharField(help_text="The previous head")
     head = serializers.CharField()
@@ -97,7 +97,7 @@ class SpendRow(serializers.Serializer[Any]):
     """Amount spent on one day, in one mode or on one source."""
 
     key = serializers.CharField(help_text="The day, the mode, or the source, such as `instance:…`")
-    what = serializers.CharField(source="label", help_text="In words, for a source")
+    what = serializers.CharField(source="label", help_text="Description, for a source")
     amount = Micros("micros")
     hours = serializers.SerializerMethodField()
 
@@ -106,7 +106,7 @@ class SpendRow(serializers.Serializer[Any]):
 
 
 class SpendOut(serializers.Serializer[Any]):
-    """Spending within some days."""
+    """Spending in a period."""
 
     since = serializers.DateField()
     until = serializers.DateField()

@@ -20,13 +20,13 @@ from common.resources import OneOf, resource
 class TopUpIn(serializers.Serializer[Any]):
     """Amount to pay; `save_card` keeps the card for automatic top-ups."""
 
-    amount = AmountText(help_text="In the market's currency")
+    amount = AmountText(help_text="In the currency of the site")
     save_card = serializers.BooleanField(default=False)
 
 
 @resource
 class RefundOut:
-    """Money on its way back to the card; when `failed`, it is in the wallet again."""
+    """A refund to the card; when `failed`, the amount is back in the wallet."""
 
     amount: str
     state: Annotated[str, OneOf(RefundState.choices)]
@@ -36,7 +36,7 @@ class RefundOut:
 
 @resource
 class DisputeOut:
-    """Money that the cardholder's bank has taken back; when `won`, it is in the wallet again."""
+    """Money that the cardholder's bank has reversed; when `won`, it is back in the wallet."""
 
     amount: str
     state: Annotated[str, OneOf(DisputeState.choices)]
@@ -54,7 +54,7 @@ class BonusOut:
 
 @resource
 class TopUpOut:
-    """A card payment; it is credited when Stripe says that it is paid (state `succeeded`)."""
+    """A card payment, credited once Stripe confirms it (state `succeeded`)."""
 
     id: str
     amount: str
@@ -63,7 +63,7 @@ class TopUpOut:
     origin: Annotated[str, OneOf(Payment.Origin.choices)]
     checkout_url: Annotated[str, "Stripe's payment page; empty once it can no longer be paid"]
     refunded: str
-    failure: Annotated[str, "The last message of the card's bank"]
+    failure: Annotated[str, "The last message from the card issuer"]
     created_at: datetime
     paid_at: datetime | None
     refunds: list[RefundOut]

@@ -67,7 +67,7 @@ class PayoutApi(APIView):
 
 
 class PayableApi(APIView):
-    """Return how much of your earnings can be paid out now, and what keeps the rest."""
+    """Return how much of your earnings can be paid out now, and why the rest can't."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -98,7 +98,7 @@ class PayoutAccountApi(APIView):
     def put(self, request: Request) -> Response:
         """Set the account that receives your earnings.
 
-        Works only in a session that has just confirmed the password or second factor; never by a token.
+        Only works in a session that has just confirmed the password or second factor, never with a token.
         """
         require_confirmation(request)
         wanted = validated(serializers.PayoutAccountIn, request.data)

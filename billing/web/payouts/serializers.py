@@ -17,7 +17,7 @@ from common.resources import OneOf, resource
 
 @resource
 class PayoutOut:
-    """Earnings on their way to their owner; when `failed`, the money is back in the earnings."""
+    """A payout of earnings; when `failed`, the amount is back in the earnings."""
 
     id: str
     amount: str
@@ -50,12 +50,12 @@ class PayableOut:
     balance: Annotated[str, "Of the earnings; negative after a refund that followed a payout"]
     maturing: Annotated[str, "Earned within the holding period"]
     reserve: Annotated[str, "Reserve against disputes and refunds"]
-    disputed: Annotated[str, "From payments that renters owe, because of a dispute or an unpaid early termination"]
-    unpaid: Annotated[str, "From own rentals, and credit given to teammates: never paid out"]
-    debt: Annotated[str, "The owner's debt; settled earnings repay it"]
+    disputed: Annotated[str, "From payments that renters still owe after a dispute or an unpaid early termination"]
+    unpaid: Annotated[str, "From your own rentals, and from team members' account credit; never paid out"]
+    debt: Annotated[str, "The owner's debt, repaid from settled earnings"]
     payable: Annotated[str, "The amount of a payout requested now"]
     under_way: Annotated[str, "In progress: already deducted from the balance"]
-    frozen: Annotated[bool, "Payouts are suspended by support"]
+    frozen: Annotated[bool, "Whether support has suspended payouts"]
 
 
 @resource
@@ -93,7 +93,7 @@ class PayoutAccountIn(serializers.Serializer[Any]):
 class OnboardingOut:
     """Address at which onboarding continues; once Stripe can pay, payouts go there automatically."""
 
-    url: Annotated[str, serializers.URLField, "For a browser in which the owner is signed in"]
+    url: Annotated[str, serializers.URLField, "To open in a browser in which the owner is signed in"]
 
 
 def payout_resource(payout: Payout, currency: str) -> PayoutOut:

@@ -34,15 +34,15 @@ class StandingOut(serializers.Serializer[Any]):
 
 
 class WalletOut(serializers.Serializer[Any]):
-    """The wallet now; accrued use is paid out of the held money."""
+    """The wallet; accrued usage is paid from held funds."""
 
     currency = serializers.SerializerMethodField()
     balance = Money("balance_micros", help_text="The sum of all entries")
-    accrued = Money("accrued_micros", help_text="Used and confirmed, posted with the next hour")
+    accrued = Money("accrued_micros", help_text="Confirmed usage, posted at the next full hour")
     live_balance = Money("live_micros", help_text="The balance minus accrued usage")
     held = Money("held_micros", help_text="On hold for running instances; covers accrued usage")
     spendable = Money("spendable_micros", help_text="Available for a new rental")
-    hourly_rate = Money("burn_micros_per_hour", help_text="Of everything that runs now")
+    hourly_rate = Money("burn_micros_per_hour", help_text="For everything that is running now")
     runway_hours = serializers.FloatField(read_only=True, allow_null=True, help_text="null when nothing runs")
 
     standing = StandingOut(read_only=True)
@@ -52,7 +52,7 @@ class WalletOut(serializers.Serializer[Any]):
 
 
 class EntryOut(serializers.Serializer[Any]):
-    """One line of the statement: what, when, how long, at which rate, and the posted balance after it."""
+    """One entry of the statement: what, when, how long, at which rate, and the balance after it."""
 
     id = serializers.CharField(read_only=True)
     at = serializers.DateTimeField(read_only=True)
@@ -63,8 +63,8 @@ class EntryOut(serializers.Serializer[Any]):
     period_from = serializers.DateTimeField(read_only=True, allow_null=True)
     period_to = serializers.DateTimeField(read_only=True, allow_null=True)
     seconds = serializers.FloatField(read_only=True, allow_null=True)
-    hourly_rate = Money("rate_micros_per_hour", allow_null=True, help_text="If the rate is hourly")
-    rate = Money("rate_micros", allow_null=True, help_text="For each `unit`")
+    hourly_rate = Money("rate_micros_per_hour", allow_null=True, help_text="Set if the rate is hourly")
+    rate = Money("rate_micros", allow_null=True, help_text="Per `unit`")
     unit = serializers.CharField(read_only=True, help_text="`hour`, `day`, or empty without a rate")
     mode = serializers.CharField(read_only=True, help_text="The billing mode, for usage")
     amount = Money("amount_micros", help_text="Negative: a charge")

@@ -19,8 +19,8 @@ _MOST = 200
 class StatementIn(serializers.Serializer[Any]):
     """Filters for lines: time of posting, kind, and instance."""
 
-    since = serializers.DateTimeField(required=False, help_text="Posted at or after this moment")
-    until = serializers.DateTimeField(required=False, help_text="Posted before this moment")
+    since = serializers.DateTimeField(required=False, help_text="Posted at or after this time")
+    until = serializers.DateTimeField(required=False, help_text="Posted before this time")
     kind = serializers.ChoiceField(Entry.Kind.choices, required=False)
     source = serializers.CharField(  # type: ignore[assignment]  # the metaclass takes the fields out of the class
         required=False, max_length=60, help_text="An instance ID: the instance, its disk, its kept GPUs"

@@ -51,7 +51,7 @@ class TransferIn(serializers.Serializer[Any]):
 
 
 class TransferOut(serializers.Serializer[Any]):
-    """A transfer: a line on both statements."""
+    """A transfer, shown as an entry on both statements."""
 
     id = serializers.SerializerMethodField()
     amount = Money("amount_micros")

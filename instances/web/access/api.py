@@ -43,7 +43,7 @@ class AccessView(APIView):
 
     @extend_schema(operation_id="instances_access", responses=schema_of(serializers.AccessOut))
     def get(self, request: Request, instance_id: str) -> Response:
-        """Return the addresses of an instance and who may log in."""
+        """Return the addresses of an instance and its access settings."""
         return Response(
             access_detail(instance_of(current_user(request), instance_id_of(instance_id)), opens=may_connect(request))
         )
@@ -52,9 +52,9 @@ class AccessView(APIView):
         operation_id="instances_access_change", request=serializers.AccessIn, responses=schema_of(serializers.AccessOut)
     )
     def patch(self, request: Request, instance_id: str) -> Response:
-        """Change keys, allowed networks and extra ports.
+        """Change keys, the IP allowlist and exposed ports.
 
-        This also needs the scope `instances:connect`.
+        Also requires the scope `instances:connect`.
         """
         require_scope(request, CONNECT)
         changes = read_changes(validated(serializers.AccessIn, request.data))
@@ -69,9 +69,9 @@ class PasswordView(APIView):
 
     @extend_schema(operation_id="instances_password_set", request=None, responses={201: schema_of(serializers.PasswordOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Set a new random password, which replaces an earlier one.
+        """Set a new random password, replacing the previous one.
 
-        It is shown this once.
+        It is shown only once.
         """
         renter, row_id = current_user(request), instance_id_of(instance_id)
         return idempotent_response(
@@ -84,14 +84,14 @@ class PasswordView(APIView):
     def delete(self, request: Request, instance_id: str) -> Response:
         """Remove the password, so that only keys can log in.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         cleared = clear_password(renter=current_user(request), instance_id=instance_id_of(instance_id))
         return Response(access_detail(cleared, opens=may_connect(request)))
 
 
 class LogsView(APIView):
-    """Return lines that the programs of an instance have logged.
+    """Return log lines of an instance.
 
     Repeat the request while `reading` is true.
     """
@@ -103,7 +103,7 @@ class LogsView(APIView):
         parameters=[serializers.LogsIn],
         responses={
             200: schema_of(serializers.LogsOut),
-            409: OpenApiResponse(description="`log_unavailable`: there is none to read now"),
+            409: OpenApiResponse(description="`log_unavailable`: logs can't be read right now"),
         },
     )
     def get(self, request: Request, instance_id: str) -> Response:
@@ -113,7 +113,7 @@ class LogsView(APIView):
 
 
 class WebLinksView(APIView):
-    """Create a link to JupyterLab, TensorBoard or another program that answers HTTP in an instance."""
+    """Create a link to JupyterLab, TensorBoard or another HTTP service in an instance."""
 
     scopes: ClassVar = OPENS
 

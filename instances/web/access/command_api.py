@@ -18,7 +18,7 @@ from instances.web.access.command_serializers import COMMAND_PREFIX, CommandIn, 
 from instances.web.responses import instance_id_of
 
 _REFUSED = OpenApiResponse(
-    description="`not_running`; `host_silent`: the host does not report; `too_many_commands`: others still run"
+    description="`not_running`; `host_silent`: the host is not responding; `too_many_commands`: too many are still running"
 )
 
 
@@ -31,9 +31,9 @@ class CommandsView(APIView):
     def post(self, request: Request, instance_id: str) -> Response:
         """Run a command in a running instance, without SSH.
 
-        The response comes at once; read the result at `/exec/{command_id}`. The command runs at most once, and with an
-        `Idempotency-Key` once for all repetitions of the request. After `timeout_seconds` it is ended with everything
-        that it started.
+        Returns immediately; read the result at `/exec/{command_id}`. The command runs at most once, and with an
+        `Idempotency-Key` once for all retries of the request. After `timeout_seconds`, it is killed together
+        with all its child processes.
         """
         command = read_command(validated(CommandIn, request.data))
         who: dict[str, Any] = {"renter": current_user(request), "instance_id": instance_id_of(instance_id)}
@@ -54,9 +54,9 @@ class CommandView(APIView):
 
     @extend_schema(operation_id="instances_exec_cancel", responses={200: schema_of(CommandOut)})
     def delete(self, request: Request, instance_id: str, command_id: str) -> Response:
-        """End a command that still runs, and erase its output.
+        """Kill a command that is still running, and erase its output.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return Response(command_resource(cancel_command(**_who(request, instance_id, command_id))))
 

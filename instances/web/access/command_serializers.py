@@ -34,25 +34,25 @@ class CommandWords(WordsSetting):
 class CommandIn(serializers.Serializer[Any]):
     """What to run."""
 
-    command = CommandWords("A list of words, which no shell reads, or a line that /bin/sh -c runs")
+    command = CommandWords("A list of arguments, run without a shell, or a line for /bin/sh -c")
     stdin = serializers.CharField(
-        required=False, allow_null=True, allow_blank=True, trim_whitespace=False, help_text="Its input, at most 64 KiB"
+        required=False, allow_null=True, allow_blank=True, trim_whitespace=False, help_text="Standard input, at most 64 KiB"
     )
-    stdin_encoding = serializers.ChoiceField(choices=ENCODINGS, default="utf-8", help_text="base64 for any bytes")
-    env = VariablesSetting("Variables beside those of the instance")
-    user = UserSetting("Who runs it: name, uid or uid:gid; left out: root")
-    workdir = TextSetting("Where it starts, an absolute path; left out: the image's own")
+    stdin_encoding = serializers.ChoiceField(choices=ENCODINGS, default="utf-8", help_text="Use base64 for binary input")
+    env = VariablesSetting("Environment variables in addition to those of the instance")
+    user = UserSetting("User: name, uid or uid:gid; default: root")
+    workdir = TextSetting("Working directory, an absolute path; default: the image's")
     timeout_seconds = serializers.IntegerField(
         min_value=1,
         max_value=COMMAND_TIMEOUT_S_MAX,
         default=COMMAND_TIMEOUT_S,
-        help_text="After which it is ended with everything that it started",
+        help_text="The command and its child processes are killed after this time",
     )
 
 
 @resource
 class CommandFailure:
-    """Why there is no exit code or no output."""
+    """Why there is no exit code or output."""
 
     code: str
     detail: str
@@ -67,17 +67,17 @@ class CommandOut:
     state: Annotated[
         str,
         OneOf(COMMAND_STATES),
-        "failed: it was not run; unknown: it may have run, and is not run again; see `failure`",
+        "failed: it did not run; unknown: it may have run, and is not repeated; see `failure`",
     ]
-    exit_code: Annotated[int | None, "Of a command that a signal ended, 128 and the signal's number"]
+    exit_code: Annotated[int | None, "128 plus the signal number if a signal ended it"]
     timed_out: bool
-    stdout: Annotated[str | None, "At most the first 256 KiB; null before the end and when erased"]
+    stdout: Annotated[str | None, "At most the first 256 KiB; null until it has ended and once erased"]
     stdout_encoding: Annotated[str, OneOf(ENCODINGS), "base64 when it isn't UTF-8"]
     stdout_truncated: bool
-    stderr: Annotated[str | None, "At most the first 256 KiB; null before the end and when erased"]
+    stderr: Annotated[str | None, "At most the first 256 KiB; null until it has ended and once erased"]
     stderr_encoding: Annotated[str, OneOf(ENCODINGS), "base64 when it isn't UTF-8"]
     stderr_truncated: bool
-    duration_seconds: Annotated[float | None, "By the host"]
+    duration_seconds: Annotated[float | None, "As measured by the host"]
     failure: CommandFailure | None
     timeout_seconds: int
     created_at: datetime

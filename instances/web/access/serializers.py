@@ -28,32 +28,32 @@ Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializer
 
 
 class AccessIn(serializers.Serializer[Any]):
-    """What to change; what you leave out stays as it is."""
+    """Settings to change; omitted fields stay unchanged."""
 
     ssh_key_ids = serializers.ListField(
         child=Text(),
         required=False,
         allow_null=True,
         max_length=100,
-        help_text="key_…; null: all of the account, those added later too",
+        help_text="key_…; null: all keys of the account, including those added later",
     )
     allow_from = serializers.ListField(
         child=Text(max_length=50),
         required=False,
         max_length=ALLOWED_NETWORKS_AT_MOST,
-        help_text="Networks in CIDR from which SSH answers; empty: from everywhere",
+        help_text="IP allowlist of SSH, in CIDR notation; empty: any address",
     )
     ports = serializers.ListField(
         child=Whole(min_value=1, max_value=HIGHEST_PORT),
         required=False,
         max_length=EXTRA_PORTS_AT_MOST,
-        help_text="All extra container ports; they change at the next start or restart",
+        help_text="All exposed container ports; changes take effect at the next start or restart",
     )
     udp_ports = serializers.ListField(
         child=Whole(min_value=1, max_value=HIGHEST_PORT),
         required=False,
         max_length=EXTRA_PORTS_AT_MOST,
-        help_text="Those published for UDP as well as TCP; left out: those of `ports` that had UDP keep it",
+        help_text="Ports published for UDP as well as TCP; default: those in `ports` that already had UDP",
     )
 
 
@@ -61,21 +61,23 @@ class AccessIn(serializers.Serializer[Any]):
 class PasswordOut:
     """Root's new password."""
 
-    password: Annotated[str | None, "Told this once; null when the request is repeated"]
+    password: Annotated[str | None, "Shown only once; null in a repeated response"]
     set_at: datetime
 
 
 class LogsIn(serializers.Serializer[Any]):
     """Which lines to return."""
 
-    tail = Whole(min_value=1, max_value=LOG_TAIL_MOST, default=LOG_TAIL, help_text="The last so many that match")
-    q = Text(max_length=100, allow_blank=True, default="", help_text="Only lines that hold this, whatever the case")
+    tail = Whole(
+        min_value=1, max_value=LOG_TAIL_MOST, default=LOG_TAIL, help_text="Return the last matching lines, up to this many"
+    )
+    q = Text(max_length=100, allow_blank=True, default="", help_text="Only lines that contain this text, ignoring case")
     since = Time(required=False, allow_null=True, default=None)
     source = serializers.ChoiceField(  # type: ignore[assignment]  # a field, no attribute of one
         choices=["", "on_start"],
         default="",
         allow_blank=True,
-        help_text="on_start: the start script's log, not the container's",
+        help_text="on_start: the log of the start script instead of the container",
     )
 
 
@@ -89,16 +91,16 @@ class LogLine:
 
 @resource
 class LogsOut:
-    """The log as far as known.
+    """The log as far as it has been read.
 
-    While `reading` is true the host is being asked, so repeat the request.
+    While `reading` is true, the host is still being queried; repeat the request.
     """
 
     lines: list[LogLine]
-    cut: Annotated[bool, "There are more lines that match"]
-    reading: Annotated[bool, "The host is being asked: look again in a second"]
+    cut: Annotated[bool, "There are more matching lines"]
+    reading: Annotated[bool, "The host is being queried; repeat the request in a second"]
     read_at: datetime | None
-    failure: Annotated[str | None, "Why the last reading brought nothing"]
+    failure: Annotated[str | None, "Why the last read failed"]
     failure_code: Annotated[str | None, "`output_unreadable`, `no_answer` or another code of the same reason"]
 
 
@@ -108,15 +110,15 @@ class WebLinkIn(serializers.Serializer[Any]):
     port = Whole(
         min_value=1,
         max_value=HIGHEST_PORT,
-        help_text="Of the container, published or not: 8888 is JupyterLab, 6006 TensorBoard",
+        help_text="Container port, published or not: 8888 for JupyterLab, 6006 for TensorBoard",
     )
 
 
 @resource
 class WebLinkOut:
-    """A link that anybody who has it can open.
+    """A link that gives access to anyone who has it.
 
-    The session that it opens outlives it.
+    A session opened with it outlives the link.
     """
 
     url: str
@@ -158,11 +160,11 @@ class SshAccess:
 class InstanceAccess:
     """Addresses of the instance.
 
-    They are fixed from the order on and answer while it runs.
+    They are fixed when it is ordered and reachable while it runs.
     """
 
     ssh: SshAccess | None
-    jupyter_url: Annotated[str | None, "Holds its token; null without the scope instances:connect"]
+    jupyter_url: Annotated[str | None, "Contains its token; null without the scope instances:connect"]
     tensorboard_url: Annotated[str | None, "null without the scope instances:connect"]
 
 
@@ -172,23 +174,23 @@ class PortPair:
 
     container: int
     host: int
-    extra: Annotated[bool, "Opened by the renter, beside the image's own"]
+    extra: Annotated[bool, "Exposed by the renter, in addition to the image's own"]
     udp: Annotated[bool, "Published for UDP as well as TCP"]
 
 
 @resource
 class AccessOut(InstanceAccess):
-    """All access to the instance: addresses, ports, keys, password, allowed networks."""
+    """Access to the instance: addresses, ports, keys, password, IP allowlist."""
 
     jupyter_token: Annotated[str | None, "null without the scope instances:connect"]
     ports: list[PortPair]
     ports_pending: Annotated[bool, "The ports change at the next start or restart"]
-    ssh_keys: Annotated[list[str], "Public keys that let in now"]
-    all_keys: Annotated[bool, "Every key of the account lets in, those added later too"]
-    password_set_at: Annotated[datetime | None, "null: SSH takes no password"]
-    allow_from: Annotated[list[str], "Networks from which SSH answers; empty: from everywhere"]
+    ssh_keys: Annotated[list[str], "Public keys that can log in now"]
+    all_keys: Annotated[bool, "All keys of the account can log in, including those added later"]
+    password_set_at: Annotated[datetime | None, "null: password login is disabled"]
+    allow_from: Annotated[list[str], "IP allowlist of SSH; empty: any address"]
     allow_from_kept: Annotated[
-        bool | None, "Whether its host keeps such a list: false, one is refused; null, its agent does not say"
+        bool | None, "Whether its host supports an IP allowlist; false: setting one fails; null: unknown (older agent)"
     ]
 
 

@@ -54,15 +54,17 @@ class StreamIn(serializers.Serializer[Any]):
     """What to open."""
 
     kind = serializers.ChoiceField(choices=[*_KINDS, *_ONE_PATH])
-    port = Whole(min_value=1, max_value=65_535, required=False, allow_null=True, help_text="Of a port: the container's own")
+    port = Whole(min_value=1, max_value=65_535, required=False, allow_null=True, help_text="For a port: the container port")
     session = serializers.RegexField(
         r"^[0-9A-Za-z_-]{8,64}$",
         required=False,
         allow_null=True,
-        help_text="Of a terminal: a name that you make up; the same again finds the same shell, for ten minutes",
+        help_text="For a terminal: a name of your choice; using it again reattaches to the same shell, for ten minutes",
     )
 
-    path = PathField(required=False, allow_null=True, help_text="Of a download or upload: absolute, in the container")
+    path = PathField(
+        required=False, allow_null=True, help_text="For a download or upload: an absolute path in the container"
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["kind"] == "port" and not attrs.get("port"):
@@ -74,11 +76,11 @@ class StreamIn(serializers.Serializer[Any]):
 
 @resource
 class StreamOut:
-    """A WebSocket to open once before `expires_at`, or the address of a download (GET) or an upload (PUT).
+    """A WebSocket to open once before `expires_at`, or the URL of a download (GET) or an upload (PUT).
 
-    Binary frames of the WebSocket are bytes, text frames are JSON messages (docs/streams.md, for files
-    docs/files.md). A download can be requested repeatedly until then, also from a byte on (`Range`), and an upload
-    sent again (docs/exec-and-copy.md).
+    Binary frames of the WebSocket are data, text frames are JSON messages (docs/streams.md; for files,
+    docs/files.md). Until then, a download can be repeated and resumed (`Range`), and an upload can be retried
+    (docs/exec-and-copy.md).
     """
 
     url: str
@@ -95,8 +97,7 @@ class StreamsView(APIView):
     def post(self, request: Request, instance_id: str) -> Response:
         """Issue a ticket for a terminal, a port, the files, a download or an upload.
 
-        The host need not be reachable from outside. It costs nothing and changes nothing; repeating it issues another
-        ticket.
+        The host doesn't have to be reachable from outside. Free of charge; each request issues a new ticket.
         """
         wanted = validated(StreamIn, request.data)
         address = _create_ticket(current_user(request), instance_id_of(instance_id), wanted)

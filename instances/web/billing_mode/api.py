@@ -21,7 +21,7 @@ WRITE: dict[str, str] = {"POST": "instances:write"}
 
 
 class StopView(APIView):
-    """Stop a running instance, whose data is kept, or release the GPUs that a stopped one keeps."""
+    """Stop a running instance and keep its data, or release the GPUs that a stopped one keeps."""
 
     scopes: ClassVar = WRITE
 
@@ -35,7 +35,7 @@ class StopView(APIView):
 
 
 class ConvertView(APIView):
-    """Change the billing mode of an instance without interrupting it, by a quote for this instance."""
+    """Change the billing mode of an instance without interrupting it, using a quote for this instance."""
 
     scopes: ClassVar = WRITE
 
@@ -47,7 +47,7 @@ class ConvertView(APIView):
 
 
 class ExtendView(APIView):
-    """Renew the reserved term ahead by a quote, or set whether it is renewed automatically."""
+    """Renew the reserved term in advance using a quote, or turn auto-renew on or off."""
 
     scopes: ClassVar = WRITE
 

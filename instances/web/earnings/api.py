@@ -17,7 +17,7 @@ from marketplace.hosts.selectors import host_of
 
 
 class EarningsView(APIView):
-    """Return what all your hosts have earned."""
+    """Return the earnings of all your hosts."""
 
     scopes: ClassVar = {"GET": "hosts:read"}
 
@@ -34,7 +34,7 @@ class EarningsView(APIView):
 
 
 class HostEarningsView(APIView):
-    """Return what one of your hosts has earned."""
+    """Return the earnings of one of your hosts."""
 
     scopes: ClassVar = {"GET": "hosts:read"}
 

@@ -42,12 +42,12 @@ class EarningsIn(HostEarningsIn):
 
 @resource
 class SumOut:
-    """Sums, where net = gross − given_back − fee, exact to the micro-unit."""
+    """Totals, where net = gross − given_back − fee, exact to the micro-unit."""
 
     gross: Annotated[str, "Charged to renters"]
-    given_back: Annotated[str, "Of it returned to renters, since the host had failed"]
-    fee: Annotated[str, "The platform's, on what was kept"]
-    net: Annotated[str, "The host owner's"]
+    given_back: Annotated[str, "Refunded to renters because of host failures"]
+    fee: Annotated[str, "Platform fee on the remaining amount"]
+    net: Annotated[str, "The host owner's share"]
     gpu_hours: float
 
 
@@ -55,7 +55,7 @@ class SumOut:
 class EarningSource:
     """What earned the sums of a row."""
 
-    key: Annotated[str, "The day, the month's first day, or the id of what earned it"]
+    key: Annotated[str, "The day, the first day of the month, or the id of what earned it"]
     day: date | None
     gpu: str | None
     gpu_model: str | None
@@ -69,7 +69,7 @@ class EarningSource:
 class EarningOut(SumOut, EarningSource):
     """One row.
 
-    What does not belong to the grouping is null; `gpu` and `instance` are also null for charges beside GPUs.
+    Fields outside the grouping are null; `gpu` and `instance` are also null for charges other than GPUs.
     """
 
 
@@ -89,9 +89,9 @@ class HostEarningsOut:
 class EarningsOut(HostEarningsOut):
     """Earnings of all your hosts, and how much of the balance can be paid out."""
 
-    balance: Annotated[str, "Of all earnings less payouts; negative after a refund that came too late"]
-    accrued: Annotated[str, "Proven, booked with the next full hour"]
-    maturing: Annotated[str, "Booked, and not matured yet"]
+    balance: Annotated[str, "All earnings minus payouts; negative after a refund that followed a payout"]
+    accrued: Annotated[str, "Confirmed, booked at the next full hour"]
+    maturing: Annotated[str, "Booked, pending"]
     payable: Annotated[str, "Can be paid out now"]
 
 

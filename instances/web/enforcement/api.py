@@ -36,9 +36,11 @@ class BudgetIn(serializers.Serializer[Any]):
     subject = serializers.CharField(
         max_length=60, required=False, default="", help_text="inst_…, user_… or team_…; empty: yourself"
     )
-    period = serializers.ChoiceField(choices=PERIODS, default="month", help_text="A calendar month (UTC), or in all")
+    period = serializers.ChoiceField(choices=PERIODS, default="month", help_text="A calendar month (UTC), or in total")
     limit = AmountText(help_text="A decimal string such as 100.00")
-    hard = serializers.BooleanField(default=False, help_text="true: stops what it covers; false: tells")
+    hard = serializers.BooleanField(
+        default=False, help_text="true: hard limit, stops the instances it covers; false: alerts only"
+    )
 
 
 class BudgetChange(serializers.Serializer[Any]):
@@ -49,7 +51,7 @@ class BudgetChange(serializers.Serializer[Any]):
 
 
 class BudgetOut(serializers.Serializer[Any]):
-    """A budget with what is spent of it."""
+    """A budget with its current spending."""
 
     id = serializers.SerializerMethodField()
     scope = serializers.CharField(source="budget.scope", read_only=True)
@@ -58,8 +60,8 @@ class BudgetOut(serializers.Serializer[Any]):
     period = serializers.CharField(source="budget.period", read_only=True)
     limit = Money("budget.limit_micros")
     hard = serializers.BooleanField(source="budget.hard", read_only=True)
-    spent = Money("use.spent_micros", help_text="Charged, and used but not charged yet")
-    set_aside = Money("use.held_micros", help_text="Held for hours that have begun; pays what is used and not charged")
+    spent = Money("use.spent_micros", help_text="Charged usage, and usage not charged yet")
+    set_aside = Money("use.held_micros", help_text="On hold for hours in progress; covers usage not charged yet")
     percent = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(source="budget.created_at", read_only=True)
 
@@ -71,7 +73,7 @@ class BudgetOut(serializers.Serializer[Any]):
 
 
 class BudgetsApi(ListAPIView[Any]):
-    """Your budgets."""
+    """List your budgets."""
 
     scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
     serializer_class = BudgetOut
@@ -97,7 +99,7 @@ class BudgetsApi(ListAPIView[Any]):
 
 
 class BudgetApi(APIView):
-    """One of your budgets."""
+    """Return one of your budgets."""
 
     scopes: ClassVar = {"GET": "billing:read", "PATCH": "billing:write", "DELETE": "billing:write"}
 
@@ -129,15 +131,15 @@ def _subject(scope: str, text: str) -> UUID | None:
 
 
 class FaultReportIn(serializers.Serializer):  # type: ignore[type-arg]  # not generic at run time
-    """What does not work, in your own words."""
+    """A description of the problem."""
 
-    detail = serializers.CharField(max_length=300, help_text="Staff read it, and the host's owner in the events.")
+    detail = serializers.CharField(max_length=300, help_text="Visible to Berth staff, and to the host owner in the events.")
 
 
 class FaultReportView(APIView):
-    """Report that an instance does not work although its host says that it runs.
+    """Report that an instance does not work although its host reports it as running.
 
-    It is stopped and costs nothing from now on; the market's staff decide about a refund.
+    It is stopped, its GPU use is no longer charged, and Berth staff decide about a refund.
     """
 
     scopes: ClassVar = {"POST": "instances:write"}

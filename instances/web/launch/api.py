@@ -23,9 +23,10 @@ class LaunchView(APIView):
 
     @extend_schema(operation_id="instances_launch_update", request=LaunchPatch, responses=schema_of(InstanceOut))
     def patch(self, request: Request, instance_id: str) -> Response:
-        """Change what a stopped instance runs from its next start on; of a running one, restart it with the changes.
+        """Change the launch settings of a stopped instance, or of a running one, which restarts with the changes.
 
-        This also needs the scope `instances:connect`, since what runs there can read the kept data and the secrets.
+        Also requires the scope `instances:connect`, since what runs there can read the stored data and the
+        secrets.
         """
         changes = given_settings(validated(LaunchPatch, request.data))
         require_connect_scope_to_run(request, changes)

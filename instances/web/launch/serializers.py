@@ -73,18 +73,18 @@ class LaunchFields(serializers.Serializer[Any]):
 
     env = VariablesSetting("Environment variables by name")
     secrets = SecretsSetting("Secret environment variables by name; only the names are ever returned")
-    command = WordsSetting("Instead of the image's: a list of words, or a line that /bin/sh -c runs")
-    args = WordsSetting("Added to the command")
-    entrypoint = WordsSetting("Instead of the image's; of an official image, in front of the command")
-    workdir = TextSetting("Where the command starts; an absolute path")
-    user = UserSetting("Who runs the command and the start script: name, uid or uid:gid")
-    shm_mb = SizeSetting("Size of /dev/shm in MB, part of the memory; left out: half of it")
-    on_start = TextSetting("Script that runs once after each start; its log and exit code can be read")
+    command = WordsSetting("Replaces the image's command: a list of arguments, or a line for /bin/sh -c")
+    args = WordsSetting("Arguments appended to the command")
+    entrypoint = WordsSetting("Replaces the image's entrypoint; with an official image, it precedes the command")
+    workdir = TextSetting("Working directory of the command; an absolute path")
+    user = UserSetting("User for the command and the start script: name, uid or uid:gid")
+    shm_mb = SizeSetting("Size of /dev/shm in MB, part of the memory; default: half of it")
+    on_start = TextSetting("Script that runs once after each start; its log and exit code are available")
     readiness = ReadinessSetting("HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing")
 
 
 class LaunchPatch(LaunchFields):
-    """Launch settings to change; what you leave out stays. A secret with null keeps its value."""
+    """Launch settings to change; omitted fields stay unchanged. A secret with null keeps its value."""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not given_settings(attrs):
@@ -93,7 +93,7 @@ class LaunchPatch(LaunchFields):
 
 
 class RestartIn(LaunchFields):
-    """Launch settings to change with the restart; what you leave out stays. A secret with null keeps its value."""
+    """Launch settings to change with the restart; omitted fields stay unchanged. A secret with null keeps its value."""
 
 
 def given_settings(wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class ReadinessOut:
 
 @resource
 class LaunchOut:
-    """What runs in the instance; an empty value leaves that setting to the image."""
+    """What runs in the instance; an empty value uses the image's default."""
 
     env: Annotated[dict[str, str], Variables]
     secrets: Annotated[list[str], "Names only"]
@@ -140,11 +140,11 @@ class LaunchOut:
 
 @resource
 class LaunchStatusOut:
-    """What the host reported of the present run."""
+    """Status of the current run, as reported by the host."""
 
-    on_start: Annotated[str | None, OneOf(["running", "ended", "lost"]), "null: there is no start script, or not yet"]
+    on_start: Annotated[str | None, OneOf(["running", "ended", "lost"]), "null: no start script, or it has not started yet"]
     exit_code: Annotated[int | None, "Of the start script"]
-    ready: Annotated[str | None, OneOf(["ready", "starting", "not_ready"]), "null: there is no check, or not yet"]
+    ready: Annotated[str | None, OneOf(["ready", "starting", "not_ready"]), "null: no check, or no result yet"]
     ready_at: Annotated[datetime | None, "When it was first ready"]
 
 

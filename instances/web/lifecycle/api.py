@@ -39,11 +39,11 @@ class ReimageView(APIView):
 
     @extend_schema(operation_id="instances_reimage", request=serializers.ReimageIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Replace the root file system by a fresh one from an image; the data disk stays.
+        """Rebuild the system disk from an image; the data disk is kept.
 
-        A running instance gets it at once, a stopped one at its next start. If it fails, the former root runs again.
-        Launch settings, and an image that is not the market's own, also need the scope `instances:connect`, since its
-        programs run beside the kept data.
+        Takes effect immediately on a running instance, and at the next start of a stopped one. If it fails, the
+        previous system disk is restored. Launch settings, and an image that isn't official, also require the
+        scope `instances:connect`, since their programs can read the stored data.
         """
         wanted = validated(serializers.ReimageIn, request.data)
         order = {"image": wanted["image"], "launch": given_settings(wanted)}
@@ -56,9 +56,9 @@ class ReimageView(APIView):
 
     @extend_schema(operation_id="instances_reimage_take_back", responses={200: schema_of(InstanceOut)})
     def delete(self, request: Request, instance_id: str) -> Response:
-        """Cancel a re-image that has not begun, and keep the present root.
+        """Cancel an image change that has not started, and keep the current system disk.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         kept = cancel_reimage(renter=current_user(request), instance_id=instance_id_of(instance_id))
         return Response(instance_response(kept, opens=may_connect(request)))
@@ -74,13 +74,13 @@ class ResizeView(APIView):
         parameters=[serializers.SizeIn],
         responses={
             200: schema_of(serializers.SizeOut),
-            409: OpenApiResponse(description="This size cannot be had now; `code` says why"),
+            409: OpenApiResponse(description="This size is not available right now; `code` says why"),
         },
     )
     def get(self, request: Request, instance_id: str) -> Response:
-        """Return what a size would cost, without changing anything.
+        """Return what a new size would cost, without changing anything.
 
-        A size that is not possible is refused like the resize itself.
+        Fails like the resize itself if the size is not possible.
         """
         wanted = validated(serializers.SizeIn, request.query_params)
         instance = instance_of(current_user(request), instance_id_of(instance_id))
@@ -88,7 +88,7 @@ class ResizeView(APIView):
 
     @extend_schema(operation_id="instances_resize", request=serializers.ResizeIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Change the number of GPUs of a stopped instance, or grow its data disk."""
+        """Change the number of GPUs of a stopped instance, or expand its data disk."""
         wanted = validated(serializers.ResizeIn, request.data)
         limits = {"max_rate_micros": wanted.get("max_hourly_rate"), "max_disk_micros_per_day": wanted.get("max_disk_daily")}
         most: dict[str, Any] = {name: None if text is None else parse_money(text) for name, text in limits.items()}
@@ -103,7 +103,7 @@ def _size(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 class SaveImageView(APIView):
-    """Save the root file system of a running or stopped instance as one of your images."""
+    """Save the system disk of a running or stopped instance as one of your images."""
 
     scopes: ClassVar = {"POST": "instances:write"}
 
@@ -126,7 +126,7 @@ class SaveImageView(APIView):
 
 
 class PullView(APIView):
-    """Return how far the host has pulled the instance's image, layer by layer."""
+    """Return the progress of pulling the instance's image, by layer."""
 
     scopes: ClassVar = {"GET": "instances:read"}
 

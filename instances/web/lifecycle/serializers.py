@@ -17,16 +17,16 @@ from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 
 @resource
 class InstanceReimage:
-    """A fresh root that was requested and has not run yet."""
+    """A requested image change that has not taken effect yet."""
 
     image: str
-    former_image: Annotated[str, "Where a failure, or taking it back, leads"]
-    begun: Annotated[bool, "false: DELETE …/reimage takes it back"]
+    former_image: Annotated[str, "The image to return to on failure or cancellation"]
+    begun: Annotated[bool, "false: can be cancelled with DELETE …/reimage"]
 
 
 @resource
 class InstanceSetback:
-    """Why the last request could not be carried out; the instance goes on as before."""
+    """Why the last request failed; the instance is unchanged."""
 
     code: str
     detail: str
@@ -34,9 +34,9 @@ class InstanceSetback:
 
 
 class ReimageIn(LaunchFields):
-    """A fresh root, and changes of the launch settings. A secret with null keeps its value."""
+    """The new image, and changes of the launch settings. A secret with null keeps its value."""
 
-    image = serializers.CharField(max_length=100, help_text="Slug or img_…; the present one is lawful too")
+    image = serializers.CharField(max_length=100, help_text="Slug or img_…; can be the current one")
 
 
 class SizeIn(serializers.Serializer[Any]):
@@ -47,27 +47,24 @@ class SizeIn(serializers.Serializer[Any]):
 
 
 class ResizeIn(SizeIn):
-    """Another size.
+    """A new size.
 
-    The number of GPUs changes while the instance is stopped; the data disk grows at any time and never gets smaller.
+    The number of GPUs can be changed while the instance is stopped; the data disk can be expanded at any time
+    but not shrunk.
     """
 
-    max_hourly_rate = AmountText(
-        required=False, allow_null=True, help_text="Refused when all its GPUs would cost more an hour"
-    )
-    max_disk_daily = AmountText(
-        required=False, allow_null=True, help_text="Refused when its data disk would cost more a day"
-    )
+    max_hourly_rate = AmountText(required=False, allow_null=True, help_text="Fails if all its GPUs would cost more per hour")
+    max_disk_daily = AmountText(required=False, allow_null=True, help_text="Fails if its data disk would cost more per day")
 
 
 @resource
 class SizeOut:
-    """What a size costs at the offer's present prices, beside what is paid now."""
+    """Cost of a size at the offer's current prices."""
 
     gpu_count: int
     data_disk_gb: int
-    hourly_rate: Annotated[str, "Of all its GPUs, while it runs"]
-    disk_daily: Annotated[str, "Of its data disk above the free quota; from the growth on"]
+    hourly_rate: Annotated[str, "For all its GPUs, while running"]
+    disk_daily: Annotated[str, "For the data disk above the free allowance, once expanded"]
     hourly_rate_now: str
     disk_daily_now: str
 

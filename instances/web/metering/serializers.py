@@ -24,21 +24,25 @@ Text = serializers.CharField
 class Expectations(serializers.Serializer[Any]):
     """What you believe the quote to say; the order is refused if it differs."""
 
-    max_total = AmountText(required=False, allow_null=True, help_text="Refused when due_now or projected_total is more")
-    signature = Text(required=False, allow_null=True, max_length=128, help_text="As the quote has it")
+    max_total = AmountText(required=False, allow_null=True, help_text="Fails if due_now or projected_total is higher")
+    signature = Text(required=False, allow_null=True, max_length=128, help_text="The signature of the quote")
 
 
 class ConvertIn(Expectations):
     """A change of the billing mode."""
 
     quote_id = Text(help_text="quot_…, made for this instance")
-    auto_renew = serializers.BooleanField(default=False, help_text="Of a reserved term: again at its end, at the price then")
+    auto_renew = serializers.BooleanField(
+        default=False, help_text="For reserved terms: renew at the end, at the then-current price"
+    )
 
 
 class ExtendIn(Expectations):
-    """A renewal of the term ahead, or automatically at its end, or both."""
+    """A renewal in advance, the auto-renew setting, or both."""
 
-    quote_id = Text(required=False, allow_null=True, help_text="quot_…: the renewal; it begins when the present term ends")
+    quote_id = Text(
+        required=False, allow_null=True, help_text="quot_…: the renewal, which starts when the current term ends"
+    )
     auto_renew = serializers.BooleanField(required=False, allow_null=True, default=None)
 
 
@@ -46,7 +50,7 @@ class StopIn(serializers.Serializer[Any]):
     """How to stop."""
 
     hold = serializers.BooleanField(
-        default=False, help_text="Keep its GPUs at billing.hold_fee an hour; a reserved term keeps them anyway"
+        default=False, help_text="Keep its GPUs at billing.hold_fee per hour; a reserved term keeps them anyway"
     )
 
 
@@ -57,56 +61,56 @@ class InstanceTerm:
     term: Annotated[str, OneOf(list(TERM_HOURS))]
     payment: Annotated[str, OneOf(["upfront", "none"])]
     hourly_rate: str
-    total: Annotated[str, "Of the whole term, used or not"]
-    starts_at: Annotated[datetime | None, "null: it begins with the first run, or when the present term ends"]
+    total: Annotated[str, "For the whole term, used or not"]
+    starts_at: Annotated[datetime | None, "null: it starts with the first run, or when the current term ends"]
     ends_at: datetime | None
     auto_renew: bool
 
 
 @resource
 class InstanceNextStep:
-    """When a tiered rent gets cheaper."""
+    """The next tier of a tiered instance."""
 
-    from_hours: Annotated[int, "Of continuous use; a stop of more than 24 hours begins again at 0"]
+    from_hours: Annotated[int, "Of continuous use; a stop of more than 24 hours resets it to 0"]
     hourly_rate: str
     used_hours: float
     in_hours: float
-    at: Annotated[datetime | None, "If it runs on until then; null while it is stopped"]
+    at: Annotated[datetime | None, "If it keeps running until then; null while stopped"]
 
 
 @resource
 class InstanceSpot:
-    """The bid of a spot rent; prices per GPU and hour."""
+    """The bid of a spot instance; prices per GPU-hour."""
 
     max_price: str
-    price: Annotated[str | None, "What it pays now; null while it waits"]
+    price: Annotated[str | None, "Current spot price; null while it waits"]
     state: Annotated[str, OneOf(BidState.values)]
     notice_at: datetime | None
-    yields_at: Annotated[datetime | None, "Its GPUs go to others then; at least 120 s after the notice"]
+    yields_at: Annotated[datetime | None, "When its GPUs go to another renter; at least 120 s after the notice"]
 
 
 class BidIn(serializers.Serializer[Any]):
-    """Another maximum of the bid."""
+    """The new max price."""
 
-    max_price = AmountText(help_text="Per GPU and hour, the offer's floor at least")
+    max_price = AmountText(help_text="Per GPU-hour, at least the offer's floor price")
 
 
 @resource
 class InstanceBilling:
-    """What the instance costs, and how it is billed."""
+    """Billing of the instance."""
 
     mode: str
-    hourly_rate: Annotated[str, "Of its GPUs, at present; of a run without GPUs what that costs"]
-    cpu_hourly_rate: Annotated[str, "What a start without its GPUs costs an hour: `start` with mode=cpu"]
-    disk_daily: Annotated[str, "Of the data disk above the free quota, running or stopped"]
-    max_price: Annotated[str | None, "Of a spot rent: per GPU and hour"]
+    hourly_rate: Annotated[str, "Current rate for its GPUs, or for running without GPUs"]
+    cpu_hourly_rate: Annotated[str, "Hourly rate when started without GPUs (`start` with mode=cpu)"]
+    disk_daily: Annotated[str, "For the data disk above the free allowance, running or stopped"]
+    max_price: Annotated[str | None, "For spot instances: per GPU-hour"]
     spot: InstanceSpot | None
     term: InstanceTerm | None
     next_term: InstanceTerm | None
     next_step: InstanceNextStep | None
-    keeps_gpus: Annotated[bool, "Stopped, with its GPUs kept"]
-    hold_fee: Annotated[str | None, "What keeping its GPUs while it is stopped costs an hour"]
-    cost_so_far: Annotated[str, "A term that was paid upfront counts whole while it runs"]
+    keeps_gpus: Annotated[bool, "Stopped, keeping its GPUs"]
+    hold_fee: Annotated[str | None, "Hourly fee for keeping its GPUs while stopped"]
+    cost_so_far: Annotated[str, "A term paid upfront counts in full"]
     next_charge_at: datetime | None
 
 
@@ -185,7 +189,7 @@ class ChargeOut:
     period_from: datetime | None
     period_to: datetime | None
     seconds: float | None
-    hourly_rate: Annotated[str | None, "null where it is priced by the day, or paid at once"]
+    hourly_rate: Annotated[str | None, "null if it is priced per day or paid upfront"]
     rate: str | None
     per: Annotated[str | None, "hour or day"]
     amount: str
@@ -193,7 +197,7 @@ class ChargeOut:
 
 @resource
 class UsageOut(InstanceBilling):
-    """What the instance has cost."""
+    """Cost of the instance so far."""
 
     settled: str
     accrued: str

@@ -39,10 +39,10 @@ class AlertOut:
     kind: Annotated[str, OneOf(Alert.Kind.values)]
     title: str
     detail: str
-    fault_of: Annotated[str | None, "Of a GPU's fault: renter, host, or platform (unknown)"]
+    fault_of: Annotated[str | None, "Who caused a GPU fault: renter, host, or platform (unknown)"]
     facts: Any
     raised_at: datetime
-    seen_at: Annotated[datetime, "When it was last found to be so"]
+    seen_at: Annotated[datetime, "When it was last observed"]
     resolved_at: datetime | None
     resolution: str | None
 
@@ -54,7 +54,7 @@ class ResolveIn(serializers.Serializer[Any]):
 
 
 class AlertRules(serializers.Serializer[Any]):
-    """The kinds of alerts that are muted for an instance."""
+    """Return the kinds of alerts that are muted for an instance."""
 
     muted = serializers.ListField(child=serializers.ChoiceField(choices=Alert.Kind.values), max_length=20)
 
@@ -88,7 +88,7 @@ class AlertsIn(serializers.Serializer[Any]):
     """Which alerts to return."""
 
     instance = serializers.CharField(required=False, default="", help_text="inst_…")
-    open = serializers.BooleanField(default=False, help_text="Only those that go on")
+    open = serializers.BooleanField(default=False, help_text="Only open alerts")
 
 
 class EventsOfAllView(GenericAPIView[InstanceEvent]):
@@ -143,7 +143,7 @@ class AlertResolveView(APIView):
 
 
 class AlertRulesView(APIView):
-    """The kinds of alerts that are muted for an instance."""
+    """Return the kinds of alerts that are muted for an instance."""
 
     scopes: ClassVar = {**INSTANCE_SCOPES, "PUT": "instances:write"}
 

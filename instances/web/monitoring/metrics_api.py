@@ -34,19 +34,19 @@ class MetricsIn(serializers.Serializer[Any]):
         min_value=1,
         max_value=604_800,
         required=False,
-        help_text="Seconds between two points; left out: at least 20, so that there are about 240. 1 is there for two hours",
+        help_text="Seconds between two points; default: at least 20, for about 240 points. 1 is available for two hours",
     )
 
 
 @resource
 class MetricsPoint:
-    """Mean usage over one step of time; `_max` is the highest reading in it."""
+    """Mean usage over one step; `_max` is its highest reading."""
 
     at: datetime
     cpu_pct: Annotated[float, "Percent of one core"]
     ram_mb: float
     disk_mb: int
-    rx_bytes: Annotated[int | None, "null where steps are seconds: not measured so often"]
+    rx_bytes: Annotated[int | None, "null at a step of one second, where it isn't measured"]
     tx_bytes: int | None
     gpu_util_pct: Annotated[float, "Mean of the instance's GPUs"]
     vram_used_mb: Annotated[float, "Sum of the instance's GPUs"]
@@ -59,7 +59,7 @@ class MetricsPoint:
 
 @resource
 class GpuNow:
-    """One GPU by the last report."""
+    """State of one GPU at the last report."""
 
     uuid: str
     util_pct: int
@@ -72,11 +72,11 @@ class GpuNow:
 class MetricsOut:
     """Usage over time, oldest first.
 
-    Steps without a report are left out.
+    Steps without a report are omitted.
     """
 
     step: Annotated[int, "Seconds"]
-    made_of: Annotated[str, "What the points are made of: second, sample, minute, hour, day"]
+    made_of: Annotated[str, "Resolution of the source data: second, sample, minute, hour, day"]
     points: list[MetricsPoint]
     gpus: Annotated[list[GpuNow], "Empty when the last report is older than two minutes"]
 

@@ -44,7 +44,7 @@ SCOPES: dict[str, str] = {**STORAGE_SCOPES, "PUT": "storage:write"}
 
 
 class ConnectionsView(GenericAPIView[Any]):
-    """Your connections to object storage."""
+    """List your connections to object storage."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema_of(serializers.ConnectionOut)
@@ -64,7 +64,7 @@ class ConnectionsView(GenericAPIView[Any]):
         responses={201: schema_of(serializers.ConnectionOut)},
     )
     def post(self, request: Request) -> Response:
-        """Save a connection, after checking that its key can list the folder."""
+        """Test a connection and save it; its key must be able to list the folder."""
         wanted, owner = validated(serializers.ConnectionIn, request.data), current_user(request)
         name = wanted.pop("name")
         tried = check_connection(**wanted)
@@ -74,7 +74,7 @@ class ConnectionsView(GenericAPIView[Any]):
 
 
 class ConnectionView(APIView):
-    """One of your connections."""
+    """Return one of your connections."""
 
     scopes: ClassVar = SCOPES
 
@@ -87,7 +87,7 @@ class ConnectionView(APIView):
         operation_id="connections_login", request=serializers.ConnectionLogin, responses=schema_of(serializers.ConnectionOut)
     )
     def put(self, request: Request, connection_id: str) -> Response:
-        """Replace the access key of a connection, after checking the new one."""
+        """Test a new access key for a connection and replace the old one."""
         owner, row_id = current_user(request), parse_public_id(CONNECTION_PREFIX, connection_id)
         tried = check_connection_with_key(
             owner=owner, connection_id=row_id, **validated(serializers.ConnectionLogin, request.data)
@@ -98,7 +98,7 @@ class ConnectionView(APIView):
     def delete(self, request: Request, connection_id: str) -> Response:
         """Delete a connection and its schedules.
 
-        Running syncs go on.
+        Running syncs continue.
         """
         remove_archive_connection(
             owner=current_user(request), connection_id=parse_public_id(CONNECTION_PREFIX, connection_id)
@@ -134,7 +134,7 @@ class SyncView(APIView):
 class SyncCancelView(APIView):
     """Cancel a sync.
 
-    Files that were copied stay.
+    Files already copied are kept.
     """
 
     scopes: ClassVar = SCOPES
@@ -150,7 +150,7 @@ class SyncCancelView(APIView):
 
 
 class VolumeSyncsView(GenericAPIView[Any]):
-    """Syncs of one of your volumes."""
+    """List syncs of one of your volumes."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema_of(serializers.SyncOut)
@@ -172,7 +172,7 @@ class VolumeSyncsView(GenericAPIView[Any]):
 
 
 class InstanceSyncsView(GenericAPIView[Any]):
-    """Syncs of the data disk of one of your instances."""
+    """List syncs of the data disk of one of your instances."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema_of(serializers.SyncOut)
@@ -197,7 +197,7 @@ class InstanceSyncsView(GenericAPIView[Any]):
 
 
 class SyncSchedulesView(GenericAPIView[Any]):
-    """Your schedules of syncs."""
+    """List your sync schedules."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema_of(serializers.SyncScheduleOut)
@@ -230,14 +230,14 @@ class SyncScheduleView(APIView):
     def delete(self, request: Request, schedule_id: str) -> Response:
         """Delete a schedule.
 
-        Syncs that it has started go on.
+        Running syncs continue.
         """
         remove_schedule(owner=current_user(request), schedule_id=parse_public_id(SCHEDULE_PREFIX, schedule_id))
         return Response(status=204)
 
 
 class InstanceArchiveView(APIView):
-    """Archiving of an instance's data disk before it is deleted after a long stop."""
+    """Return the archive setting of an instance's data disk, used before its deletion after a long stop."""
 
     scopes: ClassVar = SCOPES
 
@@ -257,7 +257,7 @@ class InstanceArchiveView(APIView):
 
 
 class ArchiveDefaultView(APIView):
-    """Archiving of the data disks of all instances without a choice of their own."""
+    """Return the default archive setting for data disks."""
 
     scopes: ClassVar = SCOPES
 
@@ -271,7 +271,7 @@ class ArchiveDefaultView(APIView):
         responses=schema_of(serializers.ArchiveDefaultOut),
     )
     def put(self, request: Request) -> Response:
-        """Set where data disks are archived unless an instance says otherwise."""
+        """Set the default archive setting for data disks; instances can override it."""
         renter, wanted = current_user(request), validated(serializers.ArchiveDefaultIn, request.data)
         set_archive_default(renter=renter, connection_id=parse_connection_id(wanted["connection"]))
         return Response(archive_default_resource(archive_default(renter.pk)))

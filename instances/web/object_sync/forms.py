@@ -18,7 +18,7 @@ _DAYS = [(str(number), word) for number, word in enumerate(DAY_LABELS)]
 
 
 class LoginForm(forms.Form):
-    """Another access key for the same place."""
+    """A new access key for the same bucket."""
 
     key_id = forms.CharField(label=_("Access key ID"), max_length=200, widget=forms.TextInput(attrs=_PLAIN))
     secret = forms.CharField(

@@ -30,30 +30,35 @@ Text, Whole, Yes = serializers.CharField, serializers.IntegerField, serializers.
 
 
 class ConnectionLogin(serializers.Serializer[Any]):
-    """Another access key for the same place."""
+    """A new access key for the same bucket."""
 
     key_id = Text(max_length=200)
-    secret = Text(max_length=200, trim_whitespace=True, help_text="Kept encrypted; never shown again")
+    secret = Text(max_length=200, trim_whitespace=True, help_text="Stored encrypted; never shown again")
 
 
 class ConnectionIn(ConnectionLogin):
-    """A place in S3-compatible object storage.
+    """A bucket in S3-compatible object storage.
 
-    Access is checked at once.
+    Access is tested immediately.
     """
 
     name = NameText(max_length=60)
-    endpoint = Text(max_length=300, help_text="https://s3.eu-central-1.amazonaws.com, or only the name")
+    endpoint = Text(max_length=300, help_text="https://s3.eu-central-1.amazonaws.com, or just the host name")
     region = Text(
-        max_length=60, allow_blank=True, default="", help_text="Left out: us-east-1, which fits most that have none"
+        max_length=60,
+        allow_blank=True,
+        default="",
+        help_text="Default: us-east-1, which suits most services without regions",
     )
     bucket = Text(max_length=63)
-    prefix = Text(max_length=300, allow_blank=True, default="", help_text="A folder in the bucket, in which all of it lies")
+    prefix = Text(
+        max_length=300, allow_blank=True, default="", help_text="A folder in the bucket; all paths are relative to it"
+    )
 
 
 @resource
 class ConnectionOut:
-    """A place that was checked when it was saved."""
+    """A connection to a bucket, tested when it was saved."""
 
     id: str
     name: str
@@ -62,7 +67,7 @@ class ConnectionOut:
     bucket: str
     prefix: str
     key_id: str
-    can_write: Annotated[bool, "false: the key reads only, and nothing is copied there"]
+    can_write: Annotated[bool, "false: the key is read-only, so nothing can be copied there"]
     checked_at: datetime
     created_at: datetime
 
@@ -72,13 +77,13 @@ class SyncTermsIn(serializers.Serializer[Any]):
 
     connection = Text(help_text="conn_…")
     direction = serializers.ChoiceField(choices=SyncDirection.values, help_text="up: to object storage; down: from it")
-    path = Text(max_length=300, allow_blank=True, default="", help_text="A folder of the disk; left out: all of it")
-    folder = Text(max_length=300, allow_blank=True, default="", help_text="In the connection's own folder")
-    delete_extra = Yes(default=False, help_text="Delete at the destination what the source does not have")
+    path = Text(max_length=300, allow_blank=True, default="", help_text="A folder on the disk; default: the whole disk")
+    folder = Text(max_length=300, allow_blank=True, default="", help_text="Relative to the connection's folder")
+    delete_extra = Yes(default=False, help_text="Delete files at the destination that the source doesn't have")
 
 
 class SyncIn(SyncTermsIn):
-    """A sync that starts now."""
+    """A sync to start now."""
 
 
 @resource
@@ -109,7 +114,7 @@ class SyncOut:
 
     id: str
     of: SyncSubject
-    connection: Annotated[str | None, "null: removed since"]
+    connection: Annotated[str | None, "null: deleted since"]
     connection_name: str
     direction: Annotated[str, OneOf(SyncDirection.values)]
     path: str
@@ -117,11 +122,11 @@ class SyncOut:
     delete_extra: bool
     cause: Annotated[str, OneOf(SyncCause.values)]
     state: Annotated[str, OneOf(SyncState.values)]
-    simulated: Annotated[bool, "Its host has no disks: nothing was copied"]
+    simulated: Annotated[bool, "Simulated host: nothing was copied"]
     progress: SyncProgress | None
     copied_bytes: int
     copied_files: int
-    same_files: Annotated[int, "Were there already"]
+    same_files: Annotated[int, "Unchanged files"]
     deleted_files: int
     failure: StorageFailure | None
     created_at: datetime
@@ -129,7 +134,7 @@ class SyncOut:
 
 
 class SyncScheduleIn(SyncTermsIn):
-    """A schedule: every so many hours, or at a time on chosen days."""
+    """A schedule: at an interval of hours, or at a time on chosen days."""
 
     volume = Text(required=False, allow_null=True, help_text="vol_…")
     instance = Text(required=False, allow_null=True, help_text="inst_…: its data disk")
@@ -163,10 +168,10 @@ class SyncScheduleOut:
 
 
 class ArchiveIn(serializers.Serializer[Any]):
-    """Whether the data disk is archived in object storage before it is deleted after a long stop."""
+    """Whether to archive the data disk to object storage before its deletion after a long stop."""
 
-    archive = serializers.ChoiceField(choices=ArchiveChoice.values, help_text="account: as the account's default says")
-    connection = Text(required=False, allow_null=True, help_text="conn_…, with on")
+    archive = serializers.ChoiceField(choices=ArchiveChoice.values, help_text="account: use the account's default")
+    connection = Text(required=False, allow_null=True, help_text="conn_…; required with on")
 
 
 @resource
@@ -174,23 +179,23 @@ class ArchiveOut:
     """Whether and where the data disk is archived."""
 
     archive: Annotated[str, OneOf(ArchiveChoice.values)]
-    connection: Annotated[str | None, "Where it goes: its own, or the account's"]
+    connection: Annotated[str | None, "The destination: the instance's own, or the account's default"]
     connection_name: str | None
-    folder: Annotated[str | None, "In the connection's own folder"]
-    archived_at: Annotated[datetime | None, "Since it stopped last"]
-    begins_at: Annotated[datetime | None, "When its free time is over"]
+    folder: Annotated[str | None, "Relative to the connection's folder"]
+    archived_at: Annotated[datetime | None, "Since the last stop"]
+    begins_at: Annotated[datetime | None, "When data retention ends"]
     deleted_at_latest: Annotated[datetime | None, "Archived or not"]
 
 
 class ArchiveDefaultIn(serializers.Serializer[Any]):
-    """Where to archive the data disks of all instances without a choice of their own."""
+    """Default archive setting for data disks."""
 
     connection = Text(allow_null=True, help_text="conn_…; null: nothing is archived")
 
 
 @resource
 class ArchiveDefaultOut:
-    """Where the data disks of all instances without a choice of their own are archived."""
+    """Default archive setting for data disks."""
 
     connection: str | None
     connection_name: str | None

@@ -65,7 +65,7 @@ class Share(serializers.Field):  # type: ignore[type-arg]  # not generic at run 
 
 
 class TierStep(serializers.Serializer[Any]):
-    """A tier: another price, or a discount on the first one, after so many hours of continuous use."""
+    """A tier: a new price, or a discount on the first one, after a number of hours of continuous use."""
 
     from_hours = Amount(ESTIMATE_HOURS_MAX)
     unit_price = Amount(ESTIMATE_PRICE_MAX, required=False)
@@ -78,38 +78,43 @@ class TierStep(serializers.Serializer[Any]):
 
 
 class EstimateIn(serializers.Serializer[Any]):
-    """Prices per GPU-hour, and the work."""
+    """Prices per GPU-hour, and the workload."""
 
     billing_mode = serializers.ChoiceField(choices=list(MODES), default=HOURLY)
     modes = serializers.ListField(
         child=serializers.ChoiceField(choices=list(MODES)),
         default=list,
         max_length=2 * len(MODES),
-        help_text="Modes to set side by side with their break-even; `discount` is then that of the reserved term",
+        help_text="Modes to compare, with their break-even points; `discount` then applies to the reserved term",
     )
     unit_price = Amount(ESTIMATE_PRICE_MAX, help_text="Per GPU and hour")
     hours = Amount(ESTIMATE_HOURS_MAX)
     gpu_count = serializers.IntegerField(min_value=1, max_value=ESTIMATE_GPUS_MAX, default=1)
-    discount = Share(default=Decimal(), help_text='Off the unit price: "0.58" or "58%"')
+    discount = Share(default=Decimal(), help_text='Discount on the unit price: "0.58" or "58%"')
     tiers = TierStep(  # type: ignore[call-arg]  # the list around it takes max_length
-        many=True, required=False, max_length=ESTIMATE_TIERS_MAX, help_text="Of the tiered mode, rising"
+        many=True, required=False, max_length=ESTIMATE_TIERS_MAX, help_text="For the tiered mode, in ascending order"
     )
-    storage_total = Amount(ESTIMATE_STORAGE_MAX, default=Decimal(), help_text="What storage costs, added as it is")
-    peak_factor = Amount(ESTIMATE_PEAK_MAX, default=Decimal(1), help_text="Multiplies everything, storage too")
+    storage_total = Amount(ESTIMATE_STORAGE_MAX, default=Decimal(), help_text="Total storage cost, added to the result")
+    peak_factor = Amount(ESTIMATE_PEAK_MAX, default=Decimal(1), help_text="Multiplies all costs, including storage")
     term = serializers.ChoiceField(
-        choices=list(TERM_HOURS), required=False, allow_null=True, help_text="Of the reserved mode; none: `hours` are paid"
+        choices=list(TERM_HOURS),
+        required=False,
+        allow_null=True,
+        help_text="For the reserved mode; null: `hours` are charged",
     )
     payment = serializers.ChoiceField(choices=[UPFRONT, NO_UPFRONT], default=UPFRONT)
-    spot_price = Amount(ESTIMATE_PRICE_MAX, required=False, allow_null=True, help_text="The market price; or the unit price")
-    floor = Amount(ESTIMATE_PRICE_MAX, required=False, allow_null=True, help_text="Of the spot mode")
-    max_price = Amount(ESTIMATE_PRICE_MAX, required=False, allow_null=True, help_text="Of the spot mode")
+    spot_price = Amount(
+        ESTIMATE_PRICE_MAX, required=False, allow_null=True, help_text="Current market price; default: the unit price"
+    )
+    floor = Amount(ESTIMATE_PRICE_MAX, required=False, allow_null=True, help_text="For the spot mode")
+    max_price = Amount(ESTIMATE_PRICE_MAX, required=False, allow_null=True, help_text="For the spot mode")
 
     def validate_modes(self, modes: list[str]) -> list[str]:
         return list(dict.fromkeys(modes))
 
 
 class EstimatesView(PublicView):
-    """Estimate what work costs in any billing mode, at any prices."""
+    """Estimate the cost of a workload in any billing mode, at any prices."""
 
     @extend_schema(operation_id="estimates_create", request=EstimateIn, responses=schema_of(EstimateOut))
     def post(self, request: Request) -> Response:

@@ -18,7 +18,7 @@ from instances.web.schedules import serializers
 
 
 class KeepView(APIView):
-    """Keep the data of a stopped instance so many days longer, for a fee that is held at once."""
+    """Extend the data retention of a stopped instance by a number of days, for a fee that is held immediately."""
 
     scopes: ClassVar = {"POST": "instances:write"}
 

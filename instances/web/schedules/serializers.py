@@ -29,10 +29,10 @@ class WeeklyEntry(serializers.Serializer[Any]):
 
 
 class SchedulePatch(serializers.Serializer[Any]):
-    """Timers and the weekly schedule; what you leave out stays as it is."""
+    """Timers and the weekly schedule; omitted fields stay unchanged."""
 
-    stop_at = Time(required=False, allow_null=True, help_text="Stop it then, once; null: never mind")
-    release_at = Time(required=False, allow_null=True, help_text="Release it and its data then; null: never mind")
+    stop_at = Time(required=False, allow_null=True, help_text="Scheduled stop; null: none")
+    release_at = Time(required=False, allow_null=True, help_text="Scheduled release, which deletes the data; null: none")
     weekly = WeeklyEntry(
         many=True, required=False, help_text=f"The whole week, at most {WEEKLY_AT_MOST} entries; empty: no schedule"
     )
@@ -40,7 +40,7 @@ class SchedulePatch(serializers.Serializer[Any]):
 
 
 class IdleStop(serializers.Serializer[Any]):
-    """Idle rule: stop when GPU usage stays below this without an open SSH or terminal session."""
+    """Idle stop: stop when GPU usage stays below this without an open SSH or terminal session."""
 
     below_pct = Whole(min_value=1, max_value=100)
     minutes = Whole(min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1])
@@ -49,9 +49,9 @@ class IdleStop(serializers.Serializer[Any]):
 class SettingsPatch(serializers.Serializer[Any]):
     """Schedule, idle rule and lock of an instance."""
 
-    locked = serializers.BooleanField(required=False, help_text="Refuses release and re-imaging, timed release too")
+    locked = serializers.BooleanField(required=False, help_text="Blocks release, scheduled release and image changes")
     schedule = SchedulePatch(required=False)
-    idle_stop = IdleStop(required=False, allow_null=True, help_text="null: it is not stopped for idling")
+    idle_stop = IdleStop(required=False, allow_null=True, help_text="null: no idle stop")
 
 
 @resource
@@ -77,30 +77,30 @@ class Schedule:
 class PlaceInLine:
     """Position in the queue for its GPUs; 1 is next.
 
-    GPUs that fit the queue are not rented to anybody outside of it.
+    Suitable GPUs are not rented to anyone outside the queue.
     """
 
     position: int
     of: int
     since: datetime
-    until: Annotated[datetime, "Then it is stopped and its money is free again"]
+    until: Annotated[datetime, "When the queue place expires and the held funds are released"]
 
 
 @resource
 class Retention:
     """How long the data of a stopped instance is kept."""
 
-    until: Annotated[datetime, "Then it is released for good"]
+    until: Annotated[datetime, "When the data is deleted"]
     free_until: datetime
-    gb: Annotated[int, "What a longer time is charged for: the root and the free part of the data disk"]
-    daily_fee: Annotated[str, "Of each day after the free time"]
+    gb: Annotated[int, "Size billed for an extension: the system disk and the free part of the data disk"]
+    daily_fee: Annotated[str, "Per day after the free period"]
 
 
 class KeepIn(serializers.Serializer[Any]):
-    """How much longer to keep the data."""
+    """The data retention extension."""
 
     days = Whole(min_value=1, max_value=KEEP_DAYS_MAX)
-    max_fee = AmountText(required=False, allow_null=True, help_text="Refused when it costs more")
+    max_fee = AmountText(required=False, allow_null=True, help_text="Fails if it costs more")
 
 
 def schedule_resource(instance: Instance, now: datetime) -> Schedule:

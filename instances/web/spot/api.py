@@ -24,9 +24,9 @@ class BidView(APIView):
 
     @extend_schema(operation_id="instances_bid", request=serializers.BidIn, responses={200: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Change the maximum of a bid without touching the container.
+        """Change the max price of a spot instance while it runs.
 
-        A notice is withdrawn when the new maximum wins in time.
+        An interruption notice is withdrawn if the new max price wins in time.
         """
         most = parse_money(validated(serializers.BidIn, request.data)["max_price"])
         renter, row_id = current_user(request), instance_id_of(instance_id)
@@ -36,9 +36,9 @@ class BidView(APIView):
 
     @extend_schema(operation_id="instances_bid_withdraw", responses={200: schema_of(InstanceOut)})
     def delete(self, request: Request, instance_id: str) -> Response:
-        """Withdraw the bid of an instance that has yielded, so that it does not start by itself.
+        """Withdraw the bid of an interrupted instance, so that it does not resume automatically.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         withdrawn = withdraw_bid(renter=current_user(request), instance_id=instance_id_of(instance_id))
         return Response(instance_response(withdrawn, opens=may_connect(request)))

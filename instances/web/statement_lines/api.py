@@ -16,23 +16,23 @@ from instances.statement_lines.selectors import LineEvidence, explain_with_repor
 
 
 class GapOut(serializers.Serializer[Any]):
-    """Time next to the line that is not charged."""
+    """Adjacent time that is not charged."""
 
     begin = serializers.DateTimeField()
-    end = serializers.DateTimeField(allow_null=True, help_text="null: nothing came after it")
+    end = serializers.DateTimeField(allow_null=True, help_text="null: nothing follows")
     seconds = serializers.FloatField(allow_null=True)
     why = serializers.ChoiceField(
         ["stopped", "money", "silent"],
-        help_text="`stopped`: a stop's grace was over; `money`: no money was held for more; `silent`: no report proved it",
+        help_text="`stopped`: a stop's grace period was over; `money`: no funds were held; `silent`: no report confirmed it",
     )
 
 
 class StepOut(serializers.Serializer[Any]):
-    """A rate, and the continuous use from which on it holds."""
+    """A rate, and the continuous use after which it applies."""
 
     from_seconds = serializers.SerializerMethodField()
     rate = Micros("rate_micros")
-    here = serializers.BooleanField(help_text="The line is within this step")
+    here = serializers.BooleanField(help_text="This entry is within this step")
 
     def get_from_seconds(self, step: Any) -> float:
         return float(step.from_us / 1_000_000)
@@ -46,32 +46,34 @@ class UseOut(serializers.Serializer[Any]):
     """
 
     given_back = serializers.BooleanField(
-        source="is_given_back", help_text="The line gives back what this period had been charged"
+        source="is_given_back", help_text="This entry refunds what was charged for the period"
     )
     meter = serializers.UUIDField(source="meter.pk")
     mode = serializers.CharField(source="meter.mode")
     gpu_model = serializers.CharField(source="meter.gpu_model")
     by_the_clock = serializers.BooleanField(
-        source="meter.calendar", help_text="Charged without reports: terms, disks, kept GPUs"
+        source="meter.calendar", help_text="Billed by calendar time, without reports: terms, disks, kept GPUs"
     )
     opened_at = serializers.DateTimeField(source="meter.opened_at")
     proven_until = serializers.DateTimeField(source="meter.proven_until")
-    funded_until = serializers.DateTimeField(source="meter.funded_until", help_text="Up to here its hold pays")
-    capped_at = serializers.DateTimeField(source="meter.capped_at", allow_null=True, help_text="A stop's request and grace")
+    funded_until = serializers.DateTimeField(source="meter.funded_until", help_text="The hold covers usage up to this time")
+    capped_at = serializers.DateTimeField(
+        source="meter.capped_at", allow_null=True, help_text="The stop request plus its grace period"
+    )
     closed_at = serializers.DateTimeField(source="meter.closed_at", allow_null=True)
-    held_from = serializers.DateTimeField(allow_null=True, help_text="Since when money is held for it")
+    held_from = serializers.DateTimeField(allow_null=True, help_text="Since when funds are held for it")
     held_until = serializers.DateTimeField(allow_null=True)
     seconds = serializers.CharField()
     used_before_s = serializers.CharField(help_text="Continuous use when the period began, seconds")
     used_after_s = serializers.CharField()
     rate = Micros("usage.rate_micros")
-    unit_seconds = serializers.IntegerField(help_text="The rate is for so many seconds")
+    unit_seconds = serializers.IntegerField(help_text="The number of seconds that the rate covers")
     steps = StepOut(many=True)
     unrounded_micros = serializers.CharField(help_text="seconds × rate ÷ unit_seconds, in millionths")
     cost_before_micros = serializers.IntegerField()
     cost_after_micros = serializers.IntegerField()
     charge = Micros("usage.charge_micros")
-    fee_bps = serializers.IntegerField(source="meter.fee_bps", help_text="The platform's part, hundredths of a percent")
+    fee_bps = serializers.IntegerField(source="meter.fee_bps", help_text="Platform fee, in hundredths of a percent")
     fee = Micros("usage.fee_micros")
     host_share = Micros("share_micros")
     gap_before = GapOut(allow_null=True)
@@ -79,7 +81,7 @@ class UseOut(serializers.Serializer[Any]):
 
 
 class ReadingOut(serializers.Serializer[Any]):
-    """Usage that the host's agent measured with one report."""
+    """Usage measured by the host's agent in one report."""
 
     at = serializers.DateTimeField()
     gpu_util_pct = serializers.FloatField()
@@ -91,7 +93,7 @@ class ReadingOut(serializers.Serializer[Any]):
 class ReportsOut(serializers.Serializer[Any]):
     """Stored reports of the period.
 
-    Two that are at most 120 s apart prove the time between them.
+    Two reports at most 120 s apart confirm the time between them.
     """
 
     count = serializers.IntegerField()
@@ -106,7 +108,7 @@ class ReportsOut(serializers.Serializer[Any]):
 
 
 class LineOut(serializers.Serializer[Any]):
-    """One statement line with everything that its amount follows from."""
+    """One statement entry with everything its amount is calculated from."""
 
     id = serializers.CharField(source="line.id")
     side = serializers.SerializerMethodField()
@@ -115,7 +117,7 @@ class LineOut(serializers.Serializer[Any]):
     amount = Micros("line.amount_micros")
     booked_at = serializers.DateTimeField(source="line.booked_at")
     posting = serializers.IntegerField(source="line.posting_id")
-    posting_key = serializers.CharField(source="line.posting_key", help_text="Unique for good: nothing is booked twice")
+    posting_key = serializers.CharField(source="line.posting_key", help_text="Unique, so that nothing is booked twice")
     period_from = serializers.DateTimeField(source="line.period_from", allow_null=True)
     period_to = serializers.DateTimeField(source="line.period_to", allow_null=True)
     instance = serializers.SerializerMethodField()
@@ -139,7 +141,7 @@ class LineOut(serializers.Serializer[Any]):
 
 
 class LineView(APIView):
-    """Return one statement line, explained."""
+    """Return one statement entry with the details of its calculation."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 

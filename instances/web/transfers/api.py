@@ -39,11 +39,11 @@ class CloneView(APIView):
 
     @extend_schema(operation_id="instances_clone", request=serializers.CloneIn, responses={201: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Clone a stopped instance into a new one, with a copy of its data disk or without.
+        """Clone a stopped instance into a new one, with or without a copy of its data disk.
 
-        The clone is rented like any other instance, hourly at the offer's present price unless a quote says
-        otherwise. It is `copying` until everything has arrived, and charged once it runs; the source can be started
-        again after the copying. Other launch settings also need the scope `instances:connect`.
+        The clone is rented like any other instance: on demand at the offer's current price, unless a quote says
+        otherwise. It is `copying` until the copy is complete, and charged once it runs; the source can be
+        started again after copying. Changing launch settings also requires the scope `instances:connect`.
         """
         wanted = validated(serializers.CloneIn, request.data)
         order: dict[str, Any] = {name: wanted[name] for name in ("data_disk", "name")}
@@ -61,9 +61,9 @@ class MigrateView(APIView):
 
     @extend_schema(operation_id="instances_migrate", request=serializers.MigrateIn, responses={202: schema_of(InstanceOut)})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Migrate a stopped instance to another host, with its id, name, history, root and data disk.
+        """Migrate a stopped instance to another host, with its id, name, history, system disk and data disk.
 
-        It starts on the new host when everything has arrived; until it has run there, the old host keeps its data
+        It starts on the new host once everything is copied; until it has run there, the old host keeps its data
         unchanged.
         """
         to = _destination(validated(serializers.MigrateIn, request.data))
@@ -72,9 +72,9 @@ class MigrateView(APIView):
 
 
 class CancelMoveView(APIView):
-    """Cancel a clone or migration while it copies.
+    """Cancel a clone or migration while it is copying.
 
-    The source is as before, and an unfinished clone is released.
+    The source is unchanged, and an unfinished clone is released.
     """
 
     scopes: ClassVar = WRITE

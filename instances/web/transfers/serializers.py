@@ -16,21 +16,21 @@ from instances.states import MoveKind, MoveState
 from instances.transfers.selectors import outcome_of, progress_of
 from instances.web.launch.serializers import LaunchFields
 
-_OFFER = "offr_…; left out: the present one, on the same host"
+_OFFER = "offr_…; default: the current one, on the same host"
 
 
 class MigrateIn(serializers.Serializer[Any]):
-    """The destination: a quote, or an offer of another host at its present hourly price."""
+    """The destination: a quote, or an offer on another host at its current hourly price."""
 
     quote_id = serializers.CharField(
-        required=False, allow_null=True, help_text="quot_…, hourly or tiered, for the instance's image and size of data disk"
+        required=False, allow_null=True, help_text="quot_…, hourly or tiered, for the instance's image and data disk size"
     )
     offer = serializers.CharField(required=False, allow_null=True, help_text="offr_… of another host")
     gpu_count = serializers.IntegerField(
-        min_value=1, max_value=64, required=False, allow_null=True, help_text="Left out: as many as now"
+        min_value=1, max_value=64, required=False, allow_null=True, help_text="Default: the current number"
     )
     max_hourly_rate = AmountText(
-        required=False, allow_null=True, help_text="Refused with price_changed above this, data disk included"
+        required=False, allow_null=True, help_text="Fails with price_changed above this price, data disk included"
     )
 
 
@@ -38,7 +38,9 @@ class CloneIn(LaunchFields, MigrateIn):
     """The destination, the name, whether to copy the data disk, and changes of the launch settings."""
 
     offer = serializers.CharField(required=False, allow_null=True, help_text=_OFFER)
-    data_disk = serializers.BooleanField(default=True, help_text="False: without it; a quote may bring a fresh one")
+    data_disk = serializers.BooleanField(
+        default=True, help_text="false: don't copy it; a quote can include a new, empty one"
+    )
     name = NameText(max_length=80, default="", allow_blank=True)
 
 
@@ -53,25 +55,25 @@ class MoveFailure:
 
 @resource
 class MoveOut:
-    """A clone or migration, and the progress of its copying."""
+    """A clone or migration, and its progress."""
 
     id: str
     kind: Annotated[str, OneOf(MoveKind.choices)]
     state: Annotated[str, OneOf(MoveState.choices)]
     source: Annotated[str, "inst_…"]
-    target: Annotated[str, "inst_…; of a move the same instance"]
-    from_host: Annotated[str, "Its name"]
-    to_host: Annotated[str, "Its name"]
+    target: Annotated[str, "inst_…; for a move, the same instance"]
+    from_host: Annotated[str, "Name of the host"]
+    to_host: Annotated[str, "Name of the host"]
     data_disk: bool
     done_bytes: int
     total_bytes: Annotated[int, "0: not known yet"]
-    progress: Annotated[str, "The hosts' last sentence"]
+    progress: Annotated[str, "Latest progress message of the hosts"]
     progress_message: Annotated[dict[str, Any] | None, MessageOut]
     checksum: Annotated[str | None, "SHA-256 over all chunks, compared on both hosts"]
-    cuts: Annotated[int | None, "How often the way between the hosts broke"]
+    cuts: Annotated[int | None, "How often the connection between the hosts was interrupted"]
     failure: MoveFailure | None
     created_at: datetime
-    switched_at: Annotated[datetime | None, "When the target was told to run"]
+    switched_at: Annotated[datetime | None, "When the target was started"]
     ended_at: datetime | None
 
 

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 class StorageHostsView(APIView):
-    """List the hosts that take volumes now, with their price per GB."""
+    """List the hosts that can store volumes now, with their price per GB."""
 
     permission_classes = (AllowAny,)
 
@@ -76,7 +76,7 @@ class StorageHostsView(APIView):
 
 
 class VolumesView(GenericAPIView[Any]):
-    """Your volumes."""
+    """List your volumes."""
 
     scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema_of(resources.VolumeOut)
@@ -106,7 +106,7 @@ class VolumesView(GenericAPIView[Any]):
 
 
 class VolumeView(APIView):
-    """One of your volumes."""
+    """Return one of your volumes."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -134,9 +134,9 @@ class VolumeAttachView(APIView):
         operation_id="volumes_attach", request=serializers.AttachIn, responses={202: schema_of(resources.VolumeOut)}
     )
     def post(self, request: Request, volume_id: str) -> Response:
-        """Attach a volume to a stopped instance of its host, which mounts it at its next start.
+        """Attach a volume to a stopped instance on its host, which mounts it at its next start.
 
-        If the instance has launch settings, or an image that is not the market's own, this also needs the scope
+        If the instance has launch settings, or an image that isn't official, this also requires the scope
         `instances:connect`.
         """
         renter, row_id = current_user(request), parse_public_id(VOLUME_PREFIX, volume_id)
@@ -167,7 +167,7 @@ class VolumeDetachView(APIView):
 
 
 class SnapshotsView(GenericAPIView[Any]):
-    """Your snapshots."""
+    """List your snapshots."""
 
     scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema_of(resources.SnapshotOut)
@@ -189,7 +189,7 @@ class SnapshotsView(GenericAPIView[Any]):
 
 
 class SnapshotView(APIView):
-    """One of your snapshots."""
+    """Return one of your snapshots."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -224,7 +224,7 @@ class SnapshotRestoreView(APIView):
 
 
 class DataSetsView(GenericAPIView[Any]):
-    """Public data sets."""
+    """List public data sets."""
 
     scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema_of(resources.DataSetOut)
@@ -273,7 +273,7 @@ class DataSetView(APIView):
 
 
 class DataSetAttachView(APIView):
-    """Mount a public data set in a stopped instance of its host, from the next start on."""
+    """Mount a public data set in a stopped instance on its host, starting with the next start."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -301,7 +301,7 @@ class DataSetDetachView(APIView):
 
 
 class InstanceStorageView(APIView):
-    """Return the disk, volumes and data sets of an instance, and how full they are."""
+    """Return the disk, volumes and data sets of an instance, with their usage."""
 
     scopes: ClassVar = STORAGE_SCOPES
 

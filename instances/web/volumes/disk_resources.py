@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @resource
 class StoragePlace:
-    """The host that it is on."""
+    """The host on which it is stored."""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class StoragePlace:
 
 @resource
 class DiskUsage:
-    """How full it was at its host's last report."""
+    """Usage at the host's last report."""
 
     used_mb: int
     total_mb: int
@@ -35,13 +35,13 @@ class DiskUsage:
     inodes_used: int
     inodes_total: int
     inodes_percent: int
-    nearly_full: Annotated[bool, "90 % of the space or of the inodes are used"]
+    nearly_full: Annotated[bool, "At least 90% of the space or inodes are used"]
     at: datetime
 
 
 @resource
 class StorageProgress:
-    """What its host is doing with it now."""
+    """Progress of the current operation."""
 
     kind: str
     done_bytes: int

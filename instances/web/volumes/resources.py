@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 @resource
 class StorageHostOut(StoragePlace):
-    """A host that takes volumes."""
+    """A host that can store volumes."""
 
     disk_kind: str
     disk_free_gb: int
-    gb_day: Annotated[str, "What a GB costs a day"]
+    gb_day: Annotated[str, "Price per GB-day"]
 
 
 @resource
 class VolumeGrowth:
-    """Size and price of a volume once its host has made it larger."""
+    """Size and price of a volume once its host has expanded it."""
 
     size_gb: int
-    daily_rate: Annotated[str, "Charged from then on"]
+    daily_rate: Annotated[str, "Charged once expanded"]
 
 
 @resource
@@ -55,18 +55,18 @@ class VolumeMoveOut:
     kind: Annotated[str, OneOf(VolumeMoveKind.values)]
     state: Annotated[str, OneOf(VolumeMoveState.values)]
     source: str
-    target: Annotated[str, "Of a move the volume itself"]
+    target: Annotated[str, "For a move, the volume itself"]
     from_host: StoragePlace
     to_host: StoragePlace
-    daily_rate: Annotated[str, "Of the whole volume there, charged from when it has come"]
-    for_instance: Annotated[str | None, "inst_…: the one that runs when it has come"]
-    checksum: Annotated[str | None, "Of names, sizes and every chunk; the receiving host has read it all again"]
-    bytes: Annotated[int, "What had to travel: all but its empty room"]
-    cuts: Annotated[int, "How often the way broke and the copying went on"]
+    daily_rate: Annotated[str, "Daily rate of the volume on the new host, charged from its arrival"]
+    for_instance: Annotated[str | None, "inst_…: the instance that starts once it has arrived"]
+    checksum: Annotated[str | None, "Over names, sizes and all chunks; verified by the receiving host"]
+    bytes: Annotated[int, "Bytes transferred, excluding empty blocks"]
+    cuts: Annotated[int, "How often the connection was interrupted and copying resumed"]
     failure: StorageFailure | None
     created_at: datetime
-    switched_at: Annotated[datetime | None, "From then on it is the new host's"]
-    ended_at: Annotated[datetime | None, "Nothing is left over anywhere"]
+    switched_at: Annotated[datetime | None, "When the new host took over"]
+    ended_at: Annotated[datetime | None, "When cleanup was complete on both hosts"]
 
 
 @resource
@@ -78,25 +78,25 @@ class VolumeOut:
     state: Annotated[str, OneOf(VolumeState.values)]
     host: StoragePlace
     size_gb: int
-    path: Annotated[str, "Where an instance finds it"]
-    attached_to: Annotated[str | None, "inst_…: the one instance that writes it"]
-    usage: Annotated[DiskUsage | None, "null until an instance has had it, and on simulated hosts"]
+    path: Annotated[str, "Mount path in an instance"]
+    attached_to: Annotated[str | None, "inst_…: the instance it is attached to"]
+    usage: Annotated[DiskUsage | None, "null until first attached, and on simulated hosts"]
     progress: StorageProgress | None
-    growth: Annotated[VolumeGrowth | None, "While it is being made larger"]
-    move: Annotated[VolumeMoveOut | None, "While it is on its way to another host, or a copy of it is"]
-    snapshot: Annotated[str | None, "What it began as"]
+    growth: Annotated[VolumeGrowth | None, "Set while it is being expanded"]
+    move: Annotated[VolumeMoveOut | None, "Set while it is moved or copied to another host"]
+    snapshot: Annotated[str | None, "The snapshot it was created from"]
     daily_rate: str
     cost_so_far: str
-    delete_at: Annotated[datetime | None, "Nobody pays for it: it is deleted then"]
-    lost_at: Annotated[datetime | None, "Its host does not find it; it costs nothing until it is back"]
-    restore_from: Annotated[str | None, "Of a lost one: a snapshot that it can be put back to, if there is one"]
+    delete_at: Annotated[datetime | None, "When it is deleted because it is unpaid"]
+    lost_at: Annotated[datetime | None, "Since when its host can't find it; not charged until it is back"]
+    restore_from: Annotated[str | None, "For a lost volume: a snapshot from which it can be restored, if any"]
     failure: StorageFailure | None
     created_at: datetime
 
 
 @resource
 class SnapshotOrigin:
-    """What it is a copy of."""
+    """Source of the snapshot."""
 
     kind: Annotated[str, OneOf(SnapshotSource.values)]
     id: str
@@ -105,7 +105,7 @@ class SnapshotOrigin:
 
 @resource
 class SnapshotOut:
-    """A copy of a disk at one moment."""
+    """A point-in-time copy of a disk."""
 
     id: str
     name: str
@@ -113,8 +113,8 @@ class SnapshotOut:
     host: StoragePlace
     source: SnapshotOrigin
     size_gb: int
-    stored_bytes: Annotated[int, "What it takes on the host; charged in whole GB"]
-    checksum: Annotated[str, "Of every block that is not empty, with its place; empty until it is ready"]
+    stored_bytes: Annotated[int, "Space used on the host; charged in whole GB"]
+    checksum: Annotated[str, "Over all non-empty blocks and their positions; empty until ready"]
     progress: StorageProgress | None
     data_set: Annotated[str | None, "Published under this name"]
     daily_rate: str
@@ -127,7 +127,7 @@ class SnapshotOut:
 
 @resource
 class DataSetOut:
-    """A public data set, which every instance on its host may read."""
+    """A public data set, which every instance on its host can read."""
 
     slug: str
     title: str

@@ -15,46 +15,50 @@ Text, Whole = serializers.CharField, serializers.IntegerField
 
 
 class VolumeIn(serializers.Serializer[Any]):
-    """A new volume: empty on a host, or a copy of a snapshot on the snapshot's host."""
+    """A new volume: empty on a host, or created from a snapshot on the snapshot's host."""
 
-    name = NameText(max_length=40, help_text="Lower-case letters, digits and hyphens: it is found at /mnt/<name>")
+    name = NameText(max_length=40, help_text="Lowercase letters, digits and hyphens; mounted at /mnt/<name>")
     size_gb = Whole(
-        min_value=1, max_value=DATA_DISK_GB_MAX, required=False, allow_null=True, help_text="Left out: the snapshot's"
+        min_value=1,
+        max_value=DATA_DISK_GB_MAX,
+        required=False,
+        allow_null=True,
+        help_text="Default: the size of the snapshot",
     )
-    host = Text(required=False, allow_null=True, help_text="host_…; GET /storage-hosts lists those that take volumes")
+    host = Text(required=False, allow_null=True, help_text="host_…; see GET /storage-hosts")
     snapshot = Text(required=False, allow_null=True, help_text="snap_…")
-    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Refuse when a day of it would cost more")
+    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Fails if it would cost more per day")
 
 
 class ResizeVolumeIn(serializers.Serializer[Any]):
-    """A larger size; a volume never gets smaller."""
+    """A larger size; volumes can't shrink."""
 
     size_gb = Whole(min_value=1, max_value=DATA_DISK_GB_MAX)
-    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Refuse when a day of it would cost more")
+    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Fails if it would cost more per day")
 
 
 class MoveVolumeIn(serializers.Serializer[Any]):
     """The destination."""
 
-    host = Text(help_text="host_…: another one of the same region; GET /storage-hosts lists those that take volumes")
-    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Refuse when a day of it there would cost more")
+    host = Text(help_text="host_…: another host in the same region; see GET /storage-hosts")
+    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Fails if it would cost more per day there")
 
 
 class CopyVolumeIn(MoveVolumeIn):
     """The destination, and the name of the copy."""
 
-    host = Text(help_text="host_…: another one, of any region")
-    name = NameText(max_length=40, help_text="Lower-case letters, digits and hyphens")
+    host = Text(help_text="host_…: another host, in any region")
+    name = NameText(max_length=40, help_text="Lowercase letters, digits and hyphens")
 
 
 class AttachIn(serializers.Serializer[Any]):
     """The instance."""
 
-    instance = Text(help_text="inst_…: one of the same host, stopped")
+    instance = Text(help_text="inst_…: a stopped instance on the same host")
 
 
 class SnapshotIn(serializers.Serializer[Any]):
-    """What to copy: a volume, or an instance's data disk."""
+    """The source: a volume, or an instance's data disk."""
 
     volume = Text(required=False, allow_null=True, help_text="vol_…")
     instance = Text(required=False, allow_null=True, help_text="inst_…")
@@ -64,8 +68,8 @@ class SnapshotIn(serializers.Serializer[Any]):
 class DataSetIn(serializers.Serializer[Any]):
     """A data set to publish."""
 
-    snapshot = Text(help_text="snap_…: one's own")
-    slug = Text(max_length=40, help_text="It is found at /pub/<slug>")
+    snapshot = Text(help_text="snap_…: one of your own")
+    slug = Text(max_length=40, help_text="Mounted at /pub/<slug>")
     title = NameText(max_length=120)
     description = Text(max_length=2000, allow_blank=True, default="")
     licence = NameText(max_length=120, allow_blank=True, default="")

@@ -35,10 +35,10 @@ class VolumeResizeView(APIView):
         operation_id="volumes_resize", request=serializers.ResizeVolumeIn, responses={202: schema_of(resources.VolumeOut)}
     )
     def post(self, request: Request, volume_id: str) -> Response:
-        """Make a volume larger.
+        """Expand a volume.
 
-        In use it grows where the host's kernel can do that, else at the instance's next start. `growth` says which
-        size and price it will have; with ?dry_run=true nothing else happens.
+        A volume in use is expanded online if the host's kernel supports it, otherwise at the instance's next
+        start. `growth` has the new size and price; with ?dry_run=true nothing else happens.
         """
         wanted, owner = validated(serializers.ResizeVolumeIn, request.data), current_user(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
@@ -55,9 +55,9 @@ class VolumeMoveView(APIView):
         operation_id="volumes_move", request=serializers.MoveVolumeIn, responses={202: schema_of(resources.VolumeOut)}
     )
     def post(self, request: Request, volume_id: str) -> Response:
-        """Move a volume that is not attached to another host of its region.
+        """Move a detached volume to another host in its region.
 
-        It keeps its id and name. The old host keeps all data unchanged until the other has all of it.
+        It keeps its id and name. The old host keeps the data unchanged until the new host has all of it.
         """
         wanted, owner = validated(serializers.MoveVolumeIn, request.data), current_user(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
@@ -74,9 +74,9 @@ class VolumeCopyView(APIView):
         operation_id="volumes_copy", request=serializers.CopyVolumeIn, responses={201: schema_of(resources.VolumeOut)}
     )
     def post(self, request: Request, volume_id: str) -> Response:
-        """Copy a volume that is not attached into a new one on another host, of any region.
+        """Copy a detached volume to a new one on another host, in any region.
 
-        It returns the new volume, which is charged once it is ready.
+        Returns the new volume, which is charged once it is ready.
         """
         wanted, owner = validated(serializers.CopyVolumeIn, request.data), current_user(request)
         row_id, name = parse_public_id(VOLUME_PREFIX, volume_id), wanted["name"]
@@ -85,9 +85,9 @@ class VolumeCopyView(APIView):
 
 
 class VolumeCancelMoveView(APIView):
-    """Cancel a transfer while it copies.
+    """Cancel a transfer while it is copying.
 
-    The volume is as before, and an unfinished copy is discarded.
+    The volume is unchanged, and an unfinished copy is discarded.
     """
 
     scopes: ClassVar = STORAGE_SCOPES

@@ -19,44 +19,42 @@ Text, Whole = serializers.CharField, serializers.IntegerField
 
 
 class WatchIn(serializers.Serializer[Any]):
-    """An entry of the wait list.
+    """A waitlist entry.
 
-    To rent, it needs an image (here or in the search) and a highest price.
+    Renting automatically requires an image (here or in the search) and a max price.
     """
 
-    q = Text(max_length=500, allow_blank=True, help_text="What to wait for, as in the search line of the market")
+    q = Text(max_length=500, allow_blank=True, help_text="What to wait for, as a search query")
     action = serializers.ChoiceField(choices=WatchAction.values, default=WatchAction.TELL)
-    image = Text(required=False, default="", allow_blank=True, help_text="Slug or img_…; left out: as in the search")
-    max_price = AmountText(
-        required=False, allow_null=True, default=None, help_text="The most per GPU and hour, disk included"
-    )
+    image = Text(required=False, default="", allow_blank=True, help_text="Slug or img_…; default: as in the search")
+    max_price = AmountText(required=False, allow_null=True, default=None, help_text="Max price per GPU-hour, disk included")
     data_disk_gb = Whole(
-        min_value=0, max_value=DATA_DISK_GB_MAX, allow_null=True, default=None, help_text="Left out: as in the search"
+        min_value=0, max_value=DATA_DISK_GB_MAX, allow_null=True, default=None, help_text="Default: as in the search"
     )
     ssh_key_ids = serializers.ListField(
-        child=Text(), required=False, allow_null=True, max_length=100, help_text="key_…; left out: all of the account"
+        child=Text(), required=False, allow_null=True, max_length=100, help_text="key_…; default: all keys of the account"
     )
-    name = NameText(max_length=80, allow_blank=True, default="", help_text="Of the instance that is rented")
+    name = NameText(max_length=80, allow_blank=True, default="", help_text="Name of the rented instance")
     expires_in_hours = Whole(min_value=1, max_value=720, default=168)
 
 
 @resource
 class WatchOut:
-    """An entry of the wait list, and what became of it."""
+    """A waitlist entry and its outcome."""
 
     id: str
     q: str
     action: Annotated[str, OneOf(WatchAction.values)]
     state: Annotated[str, OneOf(WatchState.values)]
-    ahead: Annotated[int | None, "How many waiting places are before it; null when it waits no more"]
+    ahead: Annotated[int | None, "Number of entries ahead of it; null once it no longer waits"]
     gpu_count: int
     image: str | None
-    max_price: Annotated[str | None, "Per GPU and hour, disk included"]
+    max_price: Annotated[str | None, "Per GPU-hour, disk included"]
     data_disk_gb: int
     name: str
-    held: Annotated[str, "Set aside for it now: one hour of all its GPUs at the highest price"]
-    offer: Annotated[str | None, "Where it was served"]
-    instance: Annotated[str | None, "What was rented"]
+    held: Annotated[str, "On hold for it now: one hour of all its GPUs at the max price"]
+    offer: Annotated[str | None, "The offer that became available"]
+    instance: Annotated[str | None, "The rented instance"]
     reason: Annotated[str | None, "Why it failed: " + ", ".join(REASONS)]
     created_at: datetime
     expires_at: datetime

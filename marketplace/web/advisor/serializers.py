@@ -41,7 +41,7 @@ class AdviceStep:
 
 @resource
 class Hours:
-    """Hours on the fastest and on the slowest model that fits."""
+    """Hours on the fastest and the slowest suitable model."""
 
     least: float
     most: float
@@ -49,7 +49,7 @@ class Hours:
 
 @resource
 class AdviceNeeds:
-    """`vram_total_gb` is what one GPU alone would need; all else is for the whole recommended plan."""
+    """`vram_total_gb` is for a single GPU; everything else is for the whole recommended plan."""
 
     vram_total_gb: int
     gpu_count: int
@@ -65,25 +65,25 @@ class AdviceNeeds:
 
 @resource
 class AdvicePlan:
-    """A number of GPUs that can do the work, and its present market."""
+    """A number of GPUs that can run the workload, and the matching offers."""
 
     gpu_count: int
     vram_gb: int
-    card_gb: Annotated[int, "Smallest available size that is sufficient"]
+    card_gb: Annotated[int, "Smallest sufficient GPU memory size"]
     models: Annotated[list[str], "Slugs, fastest first"]
     hours: Hours | None
     search: Annotated[str, "Parameters of GET /offers"]
     offers: int
-    price_low: Annotated[str | None, "Of all GPUs, per hour, disk included"]
+    price_low: Annotated[str | None, "For all GPUs, per hour, disk included"]
 
 
 @resource
 class RunCost:
-    """Cost in one billing mode; a reserved term is paid in full, and a spot price is the floor."""
+    """Cost in one billing mode; a reserved term is paid in full, and spot uses the floor price."""
 
     mode: str
     term: str | None
-    hourly: Annotated[str, "Of all GPUs, disk included"]
+    hourly: Annotated[str, "For all GPUs, disk included"]
     total: str | None
 
 
@@ -99,9 +99,9 @@ class AdviceRun:
 
 @resource
 class AdviceOut:
-    """Advice.
+    """Recommendation for a workload.
 
-    `search` contains the parameters of GET /offers that find matching offers; `offers` are the cheapest runs of
+    `search` contains the parameters of GET /offers that find matching offers; `offers` are the cheapest of
     these.
     """
 

@@ -17,7 +17,7 @@ from marketplace.web.guide import serializers
 
 
 class GpuModelsView(PublicView):
-    """List every GPU model that the market knows, with sources and present prices."""
+    """List every GPU model in the catalog, with sources and current prices."""
 
     @extend_schema(
         operation_id="gpu_models_list", parameters=[serializers.ModelQuery], responses=schema_of(serializers.ModelList)
@@ -39,9 +39,9 @@ class GpuModelView(PublicView):
 
 
 class AdviceView(PublicView):
-    """Return GPUs, host, time and offers for a workload, with the reason for each step.
+    """Recommend GPUs, host and offers for a workload, with the reason for each step.
 
-    It changes nothing.
+    Changes nothing.
     """
 
     @extend_schema(operation_id="advice_create", request=serializers.WorkIn, responses={200: schema_of(AdviceOut)})

@@ -24,12 +24,12 @@ class ModelCuda:
     """CUDA releases that run on the model."""
 
     min: str | None
-    last: Annotated[str | None, "null: all later versions too"]
+    last: Annotated[str | None, "null: all later versions as well"]
 
 
 @resource
 class ModelSources:
-    """Sources: S for rental guides that the project collected, D for vendors' data sheets (dense rates)."""
+    """Sources: S for rental guides, D for vendors' data sheets (dense rates)."""
 
     rates: Annotated[str | None, "Of FP32, FP16 and CUDA"]
     others: Annotated[str | None, "Of compute capability, bandwidth, power and NVLink"]
@@ -37,7 +37,7 @@ class ModelSources:
 
 @resource
 class ModelMarket:
-    """Present market of the model."""
+    """Current market of the model."""
 
     free: Annotated[int, "GPUs"]
     offers: int
@@ -48,7 +48,7 @@ class ModelMarket:
 
 @resource
 class Model:
-    """A GPU model with every figure that a source gives; lists correspond to `vram_gb`, size by size."""
+    """A GPU model with all its sourced figures; lists correspond to the sizes in `vram_gb`."""
 
     slug: str
     name: str
@@ -95,15 +95,15 @@ class WorkIn(serializers.Serializer[Any]):
     family = serializers.ChoiceField([family.value for family in Family], default=_DEFAULTS.family.value)
     parameters = _whole("parameters", "Number of parameters, such as 7000000000")
     precision = serializers.ChoiceField([precision.value for precision in Precision], default=_DEFAULTS.precision.value)
-    batch = _whole("batch", "Samples in one step over all GPUs; for inference, conversations or images at once")
-    sequence = _whole("sequence", "Tokens of a sample or a conversation")
-    pixels = _whole("pixels", "Side of an image")
-    layers = _whole("layers", "Of a transformer; 0: estimated")
+    batch = _whole("batch", "Samples per step over all GPUs; for inference, concurrent conversations or images")
+    sequence = _whole("sequence", "Tokens per sample or conversation")
+    pixels = _whole("pixels", "Image side length")
+    layers = _whole("layers", "Layers of a transformer; 0: estimated")
     hidden = _whole("hidden", "Width of a transformer; 0: estimated")
-    kv_share = _whole("kv_share", "Per cent of the heads with keys and values of their own (grouped-query attention)")
+    kv_share = _whole("kv_share", "Percentage of heads with their own keys and values (grouped-query attention)")
     recompute = serializers.BooleanField(default=True, help_text="Activations are recomputed in the backward pass")
-    items = _whole("items", "Tokens, or images, of one pass; 0: unknown")
-    epochs = _whole("epochs", "Passes")
+    items = _whole("items", "Tokens or images per pass; 0: unknown")
+    epochs = _whole("epochs", "Number of passes")
     dataset_gb = _whole("dataset_gb", "Size of the data set")
     deadline_hours = serializers.FloatField(
         min_value=LEAST_DEADLINE_HOURS, max_value=MOST_DEADLINE_HOURS, allow_null=True, default=None

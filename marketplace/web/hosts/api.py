@@ -71,10 +71,10 @@ class RevokeAgentView(APIView):
 
     @extend_schema(operation_id="hosts_revoke_agent", request=None, responses=schema_of(Host))
     def post(self, request: Request, host_id: str) -> Response:
-        """Refuse the agent from now on, until the host is enrolled with a new key; repeating it is harmless.
+        """Revoke the agent's key until the host is added again with a new one; idempotent.
 
-        The host counts as silent: its instances run on where they are, nobody pays for them, and nothing new
-        is rented.
+        The host counts as not responding: its instances keep running but are not charged, and there are no new
+        rentals.
         """
         owner_id, key = current_user(request).pk, parse_public_id("host", host_id)
 
@@ -86,7 +86,7 @@ class RevokeAgentView(APIView):
 
 
 class JoinTokensView(APIView):
-    """Create a token for enrolling one host; it is valid for 15 minutes."""
+    """Create a token for adding one host; it is valid for 15 minutes."""
 
     scopes: ClassVar = {"POST": "hosts:write"}
 

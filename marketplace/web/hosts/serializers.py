@@ -14,7 +14,7 @@ _SHARE = r"^(0(\.[0-9]{1,4})?|1(\.0{1,4})?)$"
 
 
 class ReservedDiscounts(serializers.Serializer[Any]):
-    """Discount of each term on the hourly price, such as "0.2"; null means not sold."""
+    """Discount of each term on the hourly price, such as "0.2"; null means not offered."""
 
     day = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
     week = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
@@ -24,14 +24,14 @@ class ReservedDiscounts(serializers.Serializer[Any]):
 
 
 class TierDiscount(serializers.Serializer[Any]):
-    """Discount from this many hours of continuous use on."""
+    """Discount that applies after this many hours of continuous use."""
 
     from_hours = serializers.IntegerField(min_value=1, max_value=TIER_HOURS_MAX)
     discount = serializers.RegexField(_DISCOUNT)
 
 
 class ListingChange(serializers.Serializer[Any]):
-    """New prices or listing of one offer; omitted fields stay."""
+    """New prices or listing of one offer; omitted fields stay unchanged."""
 
     id = serializers.CharField(help_text="Of the offer")
     price_hourly = AmountText(required=False)
@@ -41,16 +41,16 @@ class ListingChange(serializers.Serializer[Any]):
         many=True, required=False, max_length=MAX_TIERS, help_text="Replaces all steps; in ascending order"
     )
     spot_floor = AmountText(required=False, allow_null=True, help_text="null: no spot market")
-    disk_gb_day = AmountText(required=False, help_text="Per GB above the free allowance and day")
-    hold_share = serializers.RegexField(_SHARE, required=False, help_text='Of the hourly price, "0" to "1"')
+    disk_gb_day = AmountText(required=False, help_text="Per GB-day above the free allowance")
+    hold_share = serializers.RegexField(_SHARE, required=False, help_text='Share of the hourly price, "0" to "1"')
 
 
 class Listing(serializers.Serializer[Any]):
-    """Changes to a host's offers, and until when it stays: all or none."""
+    """Changes to a host's offers and its end date, applied all or none."""
 
     offers = ListingChange(many=True, required=False, allow_empty=False)
     listed_until = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="null: no end date. Never before the promised end of existing leases"
+        required=False, allow_null=True, help_text="null: no end date. Can't be before the committed end of existing leases"
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -60,17 +60,17 @@ class Listing(serializers.Serializer[Any]):
 
 
 class Maintenance(serializers.Serializer[Any]):
-    """Whether the host takes new rents."""
+    """Whether the host accepts new rentals."""
 
     draining = serializers.BooleanField(help_text="true: pause new rentals; running instances continue")
 
 
 class JoinTokenIn(serializers.Serializer[Any]):
-    """A host to be enrolled."""
+    """A host to add."""
 
     host_name = NameText(max_length=80)
     region = NameText(max_length=40)
-    price_hourly = AmountText(help_text="Initial price per GPU and hour; 0 keeps offers unlisted")
+    price_hourly = AmountText(help_text="Initial price per GPU-hour; 0 keeps offers unlisted")
 
 
 @resource

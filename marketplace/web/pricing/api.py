@@ -30,7 +30,7 @@ class PriceDayOut:
 
 @resource
 class PriceChange:
-    """Price of a GPU-hour from a moment on."""
+    """Price per GPU-hour from a point in time."""
 
     at: datetime
     hourly: str
@@ -39,11 +39,11 @@ class PriceChange:
 
 @resource
 class HistoryOut:
-    """Prices of new rents, oldest first, without days before the first price."""
+    """Prices for new rentals, oldest first, starting with the first price."""
 
     currency: str
     days: list[PriceDayOut]
-    changes: Annotated[list[PriceChange], "The first is the price valid before; at most the latest 1,000"]
+    changes: Annotated[list[PriceChange], "The first is the price at the start of the period; at most the latest 1,000"]
 
 
 class OfferPricesView(PublicView):

@@ -59,7 +59,7 @@ class MaintenancesView(APIView):
         },
     )
     def post(self, request: Request, host_id: str) -> Response:
-        """Announce maintenance with a category and two times, or stop new rents now with `{"draining": true}`."""
+        """Announce maintenance with a category and two times, or pause new rentals now with `{"draining": true}`."""
         key, owner_id = parse_public_id("host", host_id), current_user(request).pk
         drains = isinstance(request.data, dict) and "draining" in request.data
         wanted = validated(hosts.Maintenance if drains else serializers.Announcement, request.data)

@@ -27,7 +27,7 @@ class LedgerHost:
 
 
 class ReliabilityWindow(serializers.Serializer[Any]):
-    """The half-open period that counts; `from` is 30 days before `until`, or the enrolment."""
+    """The half-open period that counts; `from` is 30 days before `until`, or when the host was added."""
 
     def get_fields(self) -> dict[str, Any]:
         return {"from": serializers.DateTimeField(), "until": serializers.DateTimeField()}
@@ -35,7 +35,7 @@ class ReliabilityWindow(serializers.Serializer[Any]):
 
 @resource
 class ReliabilityInputs:
-    """Sums of the events below."""
+    """Totals of the events below."""
 
     observed_seconds: Annotated[float, "The window minus announced maintenance"]
     excluded_seconds: Annotated[float, "Maintenance within the window"]
@@ -47,7 +47,7 @@ class ReliabilityInputs:
 
 @resource
 class ReliabilityEntry:
-    """Event of the host; an outage in progress has no end, and other kinds are moments."""
+    """Event of the host; an outage in progress has no end, and other kinds have no duration."""
 
     id: str
     kind: Annotated[str, OneOf([kind.value for kind in ReliabilityKind if kind != ReliabilityKind.STARTED])]
@@ -60,7 +60,7 @@ class ReliabilityEntry:
 
 @resource
 class MaintenanceWindow:
-    """Maintenance that the host's owner announced."""
+    """Maintenance announced by the host owner."""
 
     id: str
     category: Annotated[str, OneOf(MaintenanceCategory.values)]
@@ -72,12 +72,12 @@ class MaintenanceWindow:
     excuses: Annotated[bool, "Announced in time and not cancelled before its start"]
 
 
-MaintenancePage = page_of(MaintenanceWindow, "MaintenancePage", "A page of a host's maintenance, the last to begin first.")
+MaintenancePage = page_of(MaintenanceWindow, "MaintenancePage", "A page of a host's maintenance windows, latest first.")
 
 
 @resource
 class Reliability:
-    """The score, and everything that it is computed from."""
+    """The score, and everything it is computed from."""
 
     host: LedgerHost
     score: Annotated[float | None, "0 to 1; null without enough data"]

@@ -71,7 +71,7 @@ class OfferList:
 class FacetChoice:
     """One choice of a filter."""
 
-    value: Annotated[Any, "As the filter expects it"]
+    value: Annotated[Any, "Value to use in the filter"]
     label: str
     count: int
     price_min: str | None

@@ -8,12 +8,12 @@ from common.resources import OneOf, resource
 from marketplace.models import SelfTest
 from marketplace.states import Verdict
 
-_REQUIRED = "What was asked for; quoted where it is the host that asks"
+_REQUIRED = "The requirement; quoted if it comes from the host"
 
 
 @resource
 class SelfTestCheck:
-    """One finding, its requirement, and its remedy."""
+    """One check: result, requirement, and remedy."""
 
     id: str
     gpu: Annotated[str | None, "UUID, for a check of one GPU"]
@@ -22,7 +22,7 @@ class SelfTestCheck:
     unit: str
     actual: Annotated[str, "The result, as reported by the host"]
     required: Annotated[str, _REQUIRED]
-    remedy: Annotated[str, "Empty if no action is needed; quoted if it is from the host"]
+    remedy: Annotated[str, "Empty if no action is needed; quoted if it comes from the host"]
     needed: Annotated[bool, "Required for verification"]
     reason: str
     simulated: Annotated[bool, "Simulated, not measured"]

@@ -19,7 +19,7 @@ from marketplace.web.pricing.serializers import HistoryQuery
 
 @resource
 class SpotChange:
-    """Spot price per GPU and hour from a moment on."""
+    """Spot price per GPU-hour from a point in time."""
 
     at: datetime
     price: str
@@ -29,18 +29,18 @@ class SpotChange:
 
 @resource
 class SpotHistoryOut:
-    """The spot market of one offer; prices are per GPU and hour."""
+    """The spot market of one offer; prices are per GPU-hour."""
 
     currency: str
     floor: Annotated[str | None, "null: this offer has no spot market"]
     now: str | None
     low_24h: str | None
     high_24h: str | None
-    changes: Annotated[list[SpotChange], "Oldest first; the first is the price valid before; at most 1,000"]
+    changes: Annotated[list[SpotChange], "Oldest first; the first is the price at the start of the period; at most 1,000"]
 
 
 class SpotPricesView(PublicView):
-    """Return the spot prices of an offer, now and before."""
+    """Return the current and past spot prices of an offer."""
 
     @extend_schema(operation_id="offers_spot_prices", parameters=[HistoryQuery], responses=schema_of(SpotHistoryOut))
     def get(self, request: Request, offer_id: str) -> Response:

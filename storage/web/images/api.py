@@ -26,7 +26,7 @@ SCOPES: dict[str, str] = {"GET": "instances:read", "POST": "instances:write", "D
 
 
 class ImagesView(GenericAPIView[Image]):
-    """Images that an instance can run."""
+    """List images that an instance can run."""
 
     permission_classes = (PublicToRead,)
     scopes: ClassVar = SCOPES
@@ -59,7 +59,7 @@ class ImagesView(GenericAPIView[Image]):
 
 
 class ImageView(APIView):
-    """One image that you can run or own."""
+    """Return one image that you can run or own."""
 
     scopes: ClassVar = SCOPES
 
@@ -70,7 +70,7 @@ class ImageView(APIView):
 
     @extend_schema(operation_id="images_remove", responses={202: schema_of(serializers.ImageOut)})
     def delete(self, request: Request, image_id: str) -> Response:
-        """Remove one of your images.
+        """Delete one of your images.
 
         Instances that run it are not affected; if it is stored on a host, it is deleted there.
         """
@@ -90,7 +90,7 @@ class ImageShareView(APIView):
     def post(self, request: Request, image_id: str) -> Response:
         """Share an image with everyone.
 
-        This also needs the scope `instances:connect`, since a saved image shows everyone the files of its instance.
+        Also requires the scope `instances:connect`, since a saved image exposes the files of its instance.
         """
         require_scope(request, CONNECT)
         owner, row_id = current_user(request), parse_public_id(PREFIX, image_id)
@@ -102,9 +102,9 @@ class ImageShareView(APIView):
 
     @extend_schema(operation_id="images_unshare", responses={200: schema_of(serializers.ImageOut)})
     def delete(self, request: Request, image_id: str) -> Response:
-        """Stop sharing an image, so that nobody else can rent with it.
+        """Stop sharing an image, so that no one else can rent with it.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         owner = current_user(request)
         kept = unshare_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
@@ -112,7 +112,7 @@ class ImageShareView(APIView):
 
 
 class RegistriesView(GenericAPIView[Registry]):
-    """Saved logins for private registries."""
+    """List saved logins for private registries."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema_of(serializers.RegistryOut)
@@ -127,9 +127,9 @@ class RegistriesView(GenericAPIView[Registry]):
         operation_id="registries_create", request=serializers.RegistryIn, responses={201: schema_of(serializers.RegistryOut)}
     )
     def post(self, request: Request) -> Response:
-        """Save a login after checking it with the registry.
+        """Test a registry login and save it.
 
-        It replaces an earlier one for the same registry.
+        Replaces an existing login for the same registry.
         """
         wanted, owner = validated(serializers.RegistryIn, request.data), current_user(request)
         wanted["host"] = check_registry_login(**wanted)
@@ -147,7 +147,7 @@ class RegistryView(APIView):
     def delete(self, request: Request, registry_id: str) -> Response:
         """Delete a saved login.
 
-        Its images cannot be rented with until you save a login again.
+        Its images can't be used for new rentals until you save a login again.
         """
         remove_registry(owner=current_user(request), registry_id=parse_public_id(REGISTRY_PREFIX, registry_id))
         return Response(status=204)

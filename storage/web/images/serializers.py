@@ -24,15 +24,17 @@ class ImageIn(serializers.Serializer[Any]):
 
 
 class ShareIn(serializers.Serializer[Any]):
-    name = NameText(max_length=60, help_text="In the community list; an own name again makes a new version")
+    name = NameText(max_length=60, help_text="Name in the community list; reusing one of your names creates a new version")
     title = NameText(max_length=120, required=False, default="", allow_blank=True)
     description = NameText(max_length=1000, required=False, default="", allow_blank=True)
 
 
 class RegistryIn(serializers.Serializer[Any]):
-    host = serializers.CharField(max_length=200, help_text="Such as registry.example.com; docker.io: Docker Hub")
+    host = serializers.CharField(max_length=200, help_text="For example, registry.example.com, or docker.io for Docker Hub")
     username = serializers.CharField(max_length=200)
-    password = serializers.CharField(max_length=4000, trim_whitespace=False, help_text="Or an access token. Kept encrypted")
+    password = serializers.CharField(
+        max_length=4000, trim_whitespace=False, help_text="Password or access token. Stored encrypted"
+    )
 
 
 class SaveImageIn(serializers.Serializer[Any]):
@@ -42,7 +44,7 @@ class SaveImageIn(serializers.Serializer[Any]):
 
 class ImagesQuery(serializers.Serializer[Any]):
     source = serializers.ChoiceField(  # type: ignore[assignment]  # a field of the query, not where this one reads from
-        SOURCES, required=False, help_text="Left out: everything that you can run"
+        SOURCES, required=False, help_text="Default: everything you can run"
     )
 
 
@@ -54,7 +56,7 @@ class CommunityOut:
     title: str
     description: str
     version: int
-    owner: Annotated[str, "The name that its owner shows"]
+    owner: Annotated[str, "The owner's display name"]
     shared_at: datetime | None
 
 
@@ -62,14 +64,14 @@ class CommunityOut:
 class ImageOut:
     """An image that an instance can run."""
 
-    id: Annotated[str, "Quotes take this or the slug"]
+    id: Annotated[str, "Use this or the slug in quotes"]
     slug: str
     title: str
     description: str
-    reference: Annotated[str, "What the host pulls: by digest, unless it is the market's own"]
-    name: Annotated[str | None, "Of one that was added by name: the name and tag"]
-    cuda: Annotated[str, "The CUDA version that it needs; empty: none"]
-    has_ssh: Annotated[bool, "It starts an SSH server of its own; for any other the host's agent speaks SSH"]
+    reference: Annotated[str, "Reference that the host pulls: by digest, unless it is an official image"]
+    name: Annotated[str | None, "For images added by name: the name and tag"]
+    cuda: Annotated[str, "Required CUDA version; empty: none"]
+    has_ssh: Annotated[bool, "It starts its own SSH server; otherwise the host's agent provides SSH"]
     has_jupyter: bool
     has_tensorboard: bool
     official: bool
@@ -77,12 +79,12 @@ class ImageOut:
     source: Annotated[str, OneOf(ImageSource.choices)]
     state: Annotated[str, OneOf(ImageState.choices)]
     digest: str | None
-    size_bytes: Annotated[int | None, "Compressed; of a saved one on its host: whole"]
+    size_bytes: Annotated[int | None, "Compressed size; for a saved image on its host, the full size"]
     architectures: list[str]
-    private: Annotated[bool, "Read with the login of a saved registry"]
-    host: Annotated[str | None, "It lies on this host and can be rented there alone"]
+    private: Annotated[bool, "Pulled with a saved registry login"]
+    host: Annotated[str | None, "Stored on this host; can only be used there"]
     community: CommunityOut | None
-    use_count: Annotated[int, "Instances rented with it"]
+    use_count: Annotated[int, "Number of instances rented with it"]
     failure: str | None
     created_at: datetime
     checked_at: Annotated[datetime | None, "When its name was last looked up in the registry"]
@@ -120,7 +122,7 @@ class PullOut:
     """
 
     done_bytes: int
-    total_bytes: Annotated[int, "Of the layers whose size is known by now"]
+    total_bytes: Annotated[int, "Size of all layers known so far"]
     layers: list[LayerOut]
     at: datetime | None
 

@@ -49,7 +49,7 @@ def _shown(request: Request, template: LaunchTemplate) -> serializers.TemplateOu
 
 
 class TemplatesView(GenericAPIView[LaunchTemplate]):
-    """Launch templates that you can rent with."""
+    """List launch templates that you can rent with."""
 
     permission_classes = (PublicToRead,)
     scopes: ClassVar = INSTANCE_SCOPES
@@ -90,7 +90,7 @@ class TemplatesView(GenericAPIView[LaunchTemplate]):
 
 
 class TemplateView(APIView):
-    """One launch template."""
+    """Return one launch template."""
 
     permission_classes = (PublicToRead,)
     scopes: ClassVar = INSTANCE_SCOPES
@@ -106,7 +106,7 @@ class TemplateView(APIView):
         responses=schema_of(serializers.TemplateOut),
     )
     def patch(self, request: Request, template_id: str) -> Response:
-        """Change what a template is called, who sees it, or its share link."""
+        """Change a template's title, description, visibility or share link."""
         wanted, owner = validated(serializers.TemplatePatch, request.data), current_user(request)
         row_id = own_template(owner, parse_public_id(PREFIX, template_id)).pk
         visibility, team, link = (wanted.pop(name, None) for name in ("visibility", "team", "share_link"))
@@ -121,13 +121,13 @@ class TemplateView(APIView):
 
     @extend_schema(operation_id="launch_templates_delete", responses={204: None})
     def delete(self, request: Request, template_id: str) -> Response:
-        """Delete one of your templates; instances that were rented with it keep what was agreed."""
+        """Delete one of your templates; instances rented with it keep their settings."""
         delete_template(owner=current_user(request), template_id=parse_public_id(PREFIX, template_id))
         return Response(status=204)
 
 
 class TemplateVersionsView(GenericAPIView[TemplateVersion]):
-    """Versions of a launch template, newest first."""
+    """List versions of a launch template, newest first."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = schema_of(serializers.VersionOut)
@@ -147,7 +147,7 @@ class TemplateVersionsView(GenericAPIView[TemplateVersion]):
         responses={201: schema_of(serializers.VersionOut)},
     )
     def post(self, request: Request, template_id: str) -> Response:
-        """Add a version. The same content again is the version that has it."""
+        """Add a version; identical content returns the existing version."""
         wanted, owner = validated(serializers.ContentIn, request.data), current_user(request)
         row_id = own_template(owner, parse_public_id(PREFIX, template_id)).pk
         content = _content(request, wanted)

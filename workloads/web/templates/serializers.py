@@ -33,7 +33,7 @@ class InputIn(serializers.Serializer[Any]):
 
 
 class PortIn(serializers.Serializer[Any]):
-    """A port that is published beside the image's own."""
+    """A port published in addition to the image's own."""
 
     port = serializers.IntegerField(min_value=1, max_value=65_535)
     name = serializers.CharField(max_length=40, required=False, allow_blank=True)
@@ -43,12 +43,12 @@ class PortIn(serializers.Serializer[Any]):
 class ContentIn(serializers.Serializer[Any]):
     """What a version runs; it is stored by the SHA-256 of its content and never changed."""
 
-    image = serializers.CharField(max_length=255, help_text="Slug or img_…: official, a community image, or yours")
+    image = serializers.CharField(max_length=255, help_text="Slug or img_…: official, community, or your own")
     launch = LaunchFields(required=False, help_text="`secrets`: a list of names; a template never stores their values")
     inputs = serializers.ListField(child=serializers.JSONField(), required=False, help_text="At most 30")
     ports = serializers.ListField(child=serializers.JSONField(), required=False)
     filter = serializers.CharField(
-        required=False, allow_blank=True, allow_null=True, help_text="Search line of the market: which offers suit it"
+        required=False, allow_blank=True, allow_null=True, help_text="Search query that selects suitable offers"
     )
     min_vram_gb = serializers.IntegerField(required=False, allow_null=True)
     min_cuda = serializers.CharField(required=False, allow_blank=True, allow_null=True, help_text="Such as 12.4")
@@ -63,14 +63,16 @@ class TemplateIn(ContentIn):
     """A template with its first version."""
 
     title = NameText(max_length=120)
-    slug = serializers.CharField(max_length=60, required=False, allow_blank=True, help_text="Left out: from the title")
-    icon = serializers.CharField(max_length=16, required=False, allow_blank=True, help_text="One of the fixed set")
+    slug = serializers.CharField(
+        max_length=60, required=False, allow_blank=True, help_text="Default: derived from the title"
+    )
+    icon = serializers.CharField(max_length=16, required=False, allow_blank=True, help_text="One of the predefined icons")
     description = NameText(max_length=300, required=False, allow_blank=True)
     category = serializers.ChoiceField(choices=Category.values, default=Category.OTHER)
 
 
 class TemplatePatch(serializers.Serializer[Any]):
-    """What to change; what you leave out stays. What runs is changed by a new version."""
+    """Fields to change; omitted fields stay unchanged. Content is changed by adding a version."""
 
     title = NameText(max_length=120, required=False)
     icon = serializers.CharField(max_length=16, required=False, allow_blank=True)
@@ -79,7 +81,7 @@ class TemplatePatch(serializers.Serializer[Any]):
     visibility = serializers.ChoiceField(
         choices=Visibility.values, required=False, help_text="public: shown to everyone once staff has approved it"
     )
-    team = serializers.CharField(required=False, allow_null=True, help_text="team_…; with the visibility team")
+    team = serializers.CharField(required=False, allow_null=True, help_text="team_…; required with the visibility team")
     share_link = serializers.BooleanField(required=False, help_text="true: a new link; false: none")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -89,17 +91,15 @@ class TemplatePatch(serializers.Serializer[Any]):
 
 
 class TemplatesQuery(serializers.Serializer[Any]):
-    source = serializers.ChoiceField(SOURCES, required=False, help_text="Left out: all")  # type: ignore[assignment]  # a field
+    source = serializers.ChoiceField(SOURCES, required=False, help_text="Default: all")  # type: ignore[assignment]  # a field
     category = serializers.ChoiceField(Category.values, required=False)
-    q = serializers.CharField(
-        max_length=100, required=False, allow_blank=True, help_text="Words of the title or description"
-    )
+    q = serializers.CharField(max_length=100, required=False, allow_blank=True, help_text="Search in title and description")
 
 
 class RenderIn(LaunchFields):
-    """Inputs and launch settings of an order, to see what it would run."""
+    """Inputs and launch settings to preview."""
 
-    version = serializers.CharField(max_length=64, required=False, help_text="Left out: the present one")
+    version = serializers.CharField(max_length=64, required=False, help_text="Default: the current version")
     inputs = serializers.DictField(required=False, allow_null=True)
 
 
@@ -121,7 +121,7 @@ class InputOut:
 
 @resource
 class PortOut:
-    """A port that is published beside the image's own."""
+    """A port published in addition to the image's own."""
 
     port: int
     name: str
@@ -145,7 +145,7 @@ class VersionOut:
     min_driver: str
     data_disk_gb: int | None
     readme: str
-    review: Annotated[str | None, OneOf(Review.values), "Only the owner sees it"]
+    review: Annotated[str | None, OneOf(Review.values), "Only visible to the owner"]
     review_reason: str | None
     created_at: datetime
 
@@ -162,11 +162,11 @@ class TemplateOut:
     category: Annotated[str, OneOf(Category.values)]
     official: bool
     own: bool
-    owner: Annotated[str | None, "The name that its owner shows"]
+    owner: Annotated[str | None, "The owner's display name"]
     visibility: Annotated[str, OneOf(Visibility.values)]
     team: str | None
-    share_token: Annotated[str | None, "Of the share link; only the owner sees it"]
-    use_count: Annotated[int, "Instances rented with it"]
+    share_token: Annotated[str | None, "Token of the share link; only visible to the owner"]
+    use_count: Annotated[int, "Number of instances rented with it"]
     version: VersionOut
     created_at: datetime
     updated_at: datetime
@@ -186,7 +186,7 @@ class RenderOut:
 
 @resource
 class NoteOut:
-    """An option that changes nothing, and why."""
+    """An ignored option, and why."""
 
     option: str
     detail: str

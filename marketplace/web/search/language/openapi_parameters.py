@@ -51,7 +51,7 @@ def page_parameters() -> list[OpenApiParameter]:
     limit = {"type": "integer", "minimum": 1, "maximum": PAGE_SIZE_MAX, "default": PAGE_SIZE}
     cursor = {"type": "string", "maxLength": 200}
     return [
-        OpenApiParameter("limit", limit, description="Offers in a page"),
+        OpenApiParameter("limit", limit, description="Offers per page"),
         OpenApiParameter("cursor", cursor, description="Taken from `next` or `previous`"),
     ]
 

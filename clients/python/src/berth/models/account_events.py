@@ -11,12 +11,12 @@ from msgspec import Struct
 
 
 class AccountEventOut(Struct, frozen=True, kw_only=True):
-    """Something that was done to or with the account.
+    """One entry of the account log.
 
     Attributes:
-        subject: What it was done to, as its owner knows it; may be empty
-        via: console, or token and its prefix; empty: not by a request
-        agent: As the program has named itself
+        subject: The affected object, by the name its owner knows; can be empty
+        via: console, or a token and its prefix; empty: not caused by a request
+        agent: Its user agent
     """
 
     id: str

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class AdviceNeeds(Struct, frozen=True, kw_only=True):
-    """`vram_total_gb` is what one GPU alone would need; all else is for the whole recommended plan.
+    """`vram_total_gb` is for a single GPU; everything else is for the whole recommended plan.
 
     Attributes:
         vram_gb: Per GPU
@@ -31,9 +31,9 @@ class AdviceNeeds(Struct, frozen=True, kw_only=True):
 
 
 class AdviceOut(Struct, frozen=True, kw_only=True):
-    """Advice.
+    """Recommendation for a workload.
 
-    `search` contains the parameters of GET /offers that find matching offers; `offers` are the cheapest runs of
+    `search` contains the parameters of GET /offers that find matching offers; `offers` are the cheapest of
     these.
     """
 
@@ -46,13 +46,13 @@ class AdviceOut(Struct, frozen=True, kw_only=True):
 
 
 class AdvicePlan(Struct, frozen=True, kw_only=True):
-    """A number of GPUs that can do the work, and its present market.
+    """A number of GPUs that can run the workload, and the matching offers.
 
     Attributes:
-        card_gb: Smallest available size that is sufficient
+        card_gb: Smallest sufficient GPU memory size
         models: Slugs, fastest first
         search: Parameters of GET /offers
-        price_low: Of all GPUs, per hour, disk included
+        price_low: For all GPUs, per hour, disk included
     """
 
     gpu_count: int
@@ -101,7 +101,7 @@ Family = Literal["language", "encoder", "vision", "diffusion"] | str
 
 
 class Hours(Struct, frozen=True, kw_only=True):
-    """Hours on the fastest and on the slowest model that fits."""
+    """Hours on the fastest and the slowest suitable model."""
 
     least: float
     most: float
@@ -111,10 +111,10 @@ Precision = Literal["fp32", "fp16", "int8", "int4"] | str
 
 
 class RunCost(Struct, frozen=True, kw_only=True):
-    """Cost in one billing mode; a reserved term is paid in full, and a spot price is the floor.
+    """Cost in one billing mode; a reserved term is paid in full, and spot uses the floor price.
 
     Attributes:
-        hourly: Of all GPUs, disk included
+        hourly: For all GPUs, disk included
     """
 
     mode: str

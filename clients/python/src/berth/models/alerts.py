@@ -14,8 +14,8 @@ class AlertOut(Struct, frozen=True, kw_only=True):
     """A problem of an instance; `resolution` is over, renter or ended.
 
     Attributes:
-        fault_of: Of a GPU's fault: renter, host, or platform (unknown)
-        seen_at: When it was last found to be so
+        fault_of: Who caused a GPU fault: renter, host, or platform (unknown)
+        seen_at: When it was last observed
     """
 
     id: str

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class ArchiveDefaultOut(Struct, frozen=True, kw_only=True):
-    """Where the data disks of all instances without a choice of their own are archived."""
+    """Default archive setting for data disks."""
 
     connection: str | None
     connection_name: str | None

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 
 class BudgetOut(Struct, frozen=True, kw_only=True):
-    """A budget with what is spent of it.
+    """A budget with its current spending.
 
     Attributes:
-        spent: Charged, and used but not charged yet
-        set_aside: Held for hours that have begun; pays what is used and not charged
+        spent: Charged usage, and usage not charged yet
+        set_aside: On hold for hours in progress; covers usage not charged yet
     """
 
     id: str

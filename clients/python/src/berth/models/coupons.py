@@ -15,7 +15,7 @@ class CouponOut(Struct, frozen=True, kw_only=True):
 
     Attributes:
         percent: Of the next top-up
-        most: Never more than this
+        most: Maximum amount of the bonus
         modes: Applies to these; empty: all modes
         gpu_models: Applies to these; empty: all models
         remaining: Available now
@@ -45,7 +45,7 @@ CouponOutState = Literal["waiting", "ready", "used_up", "expired"] | str
 
 
 class DrawOut(Struct, frozen=True, kw_only=True):
-    """What one source took from a coupon.
+    """Use of a coupon by one source.
 
     Attributes:
         used: Money spent on it

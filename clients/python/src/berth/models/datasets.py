@@ -12,7 +12,7 @@ from berth.models.shared import StoragePlace
 
 
 class DataSetOut(Struct, frozen=True, kw_only=True):
-    """A public data set, which every instance on its host may read."""
+    """A public data set, which every instance on its host can read."""
 
     slug: str
     title: str

@@ -8,15 +8,15 @@ from msgspec import Struct
 
 
 class DeviceLoginOut(Struct, frozen=True, kw_only=True):
-    """A login that waits for a person.
+    """A device login that waits for the user.
 
     Attributes:
-        device_code: For the program alone
-        user_code: For the person
-        verification_uri: Where the person types the code
-        verification_uri_complete: The same with the code
+        device_code: For the program only
+        user_code: For the user
+        verification_uri: Where the user enters the code
+        verification_uri_complete: The same URL with the code
         expires_in: Seconds
-        interval: Seconds between two questions for the token
+        interval: Minimum seconds between two polls for the token
     """
 
     device_code: str
@@ -28,7 +28,7 @@ class DeviceLoginOut(Struct, frozen=True, kw_only=True):
 
 
 class DeviceTokenOut(Struct, frozen=True, kw_only=True):
-    """The token, which is shown this once.
+    """The token, shown only once.
 
     Attributes:
         scope: Separated by spaces

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 
 class CrossingOut(Struct, frozen=True, kw_only=True):
-    """The hours of use from which on one mode costs less than another."""
+    """The hours of use beyond which one mode costs less than another."""
 
     cheaper: str
     dearer: str
@@ -16,7 +16,7 @@ class CrossingOut(Struct, frozen=True, kw_only=True):
 
 
 class EstimateLine(Struct, frozen=True, kw_only=True):
-    """One line; all of them add up to the total."""
+    """One item; the items add up to the total."""
 
     item: str
     quantity: str
@@ -29,8 +29,8 @@ class EstimateOut(Struct, frozen=True, kw_only=True):
     """The estimate, and those of all requested `modes`.
 
     Attributes:
-        commitment_total: Of a reserved term: its GPUs, used or not
-        break_even: Earliest first; looked for through twice the longest term
+        commitment_total: Full cost of a reserved term's GPUs, used or not
+        break_even: Earliest first; computed up to twice the longest term
     """
 
     currency: str
@@ -43,10 +43,10 @@ class EstimateOut(Struct, frozen=True, kw_only=True):
 
 
 class ModeEstimate(Struct, frozen=True, kw_only=True):
-    """What the work costs in one mode.
+    """Cost of the workload in one mode.
 
     Attributes:
-        commitment_total: Of a reserved term: its GPUs, used or not
+        commitment_total: Full cost of a reserved term's GPUs, used or not
     """
 
     billing_mode: str
@@ -56,7 +56,7 @@ class ModeEstimate(Struct, frozen=True, kw_only=True):
 
 
 class TierStep(Struct, frozen=True, kw_only=True):
-    """A tier: another price, or a discount on the first one, after so many hours of continuous use.
+    """A tier: a new price, or a discount on the first one, after a number of hours of continuous use.
 
     Attributes:
         discount: "0.15" or "15%"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """A GPU model with every figure that a source gives; lists correspond to `vram_gb`, size by size.
+    """A GPU model with all its sourced figures; lists correspond to the sizes in `vram_gb`.
 
     Attributes:
         known: In the catalog
@@ -42,7 +42,7 @@ class ModelCuda(Struct, frozen=True, kw_only=True):
     """CUDA releases that run on the model.
 
     Attributes:
-        last: null: all later versions too
+        last: null: all later versions as well
     """
 
     min: str | None
@@ -58,7 +58,7 @@ class ModelList(Struct, frozen=True, kw_only=True):
 
 
 class ModelMarket(Struct, frozen=True, kw_only=True):
-    """Present market of the model.
+    """Current market of the model.
 
     Attributes:
         free: GPUs
@@ -75,7 +75,7 @@ class ModelMarket(Struct, frozen=True, kw_only=True):
 
 
 class ModelSources(Struct, frozen=True, kw_only=True):
-    """Sources: S for rental guides that the project collected, D for vendors' data sheets (dense rates).
+    """Sources: S for rental guides, D for vendors' data sheets (dense rates).
 
     Attributes:
         rates: Of FP32, FP16 and CUDA

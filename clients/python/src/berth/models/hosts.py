@@ -17,14 +17,14 @@ AskedBy = Literal["owner", "market"] | str
 class EarningOut(Struct, frozen=True, kw_only=True):
     """One row.
 
-    What does not belong to the grouping is null; `gpu` and `instance` are also null for charges beside GPUs.
+    Fields outside the grouping are null; `gpu` and `instance` are also null for charges other than GPUs.
 
     Attributes:
-        key: The day, the month's first day, or the id of what earned it
+        key: The day, the first day of the month, or the id of what earned it
         gross: Charged to renters
-        given_back: Of it returned to renters, since the host had failed
-        fee: The platform's, on what was kept
-        net: The host owner's
+        given_back: Refunded to renters because of host failures
+        fee: Platform fee on the remaining amount
+        net: The host owner's share
     """
 
     key: str
@@ -46,9 +46,9 @@ class EarningsOut(Struct, frozen=True, kw_only=True):
     """Earnings of all your hosts, and how much of the balance can be paid out.
 
     Attributes:
-        balance: Of all earnings less payouts; negative after a refund that came too late
-        accrued: Proven, booked with the next full hour
-        maturing: Booked, and not matured yet
+        balance: All earnings minus payouts; negative after a refund that followed a payout
+        accrued: Confirmed, booked at the next full hour
+        maturing: Booked, pending
         payable: Can be paid out now
     """
 
@@ -69,9 +69,9 @@ class Host(Struct, frozen=True, kw_only=True):
 
     Attributes:
         address: Empty behind NAT
-        behind_nat: Renters reach it only through the relay
+        behind_nat: Reachable only through the relay
         listed_until: null: no end date
-        agent_revoked_at: Refused until the host is added again
+        agent_revoked_at: The agent is rejected until the host is added again
     """
 
     id: str
@@ -115,9 +115,9 @@ class HostDetail(Struct, frozen=True, kw_only=True):
 
     Attributes:
         address: Empty behind NAT
-        behind_nat: Renters reach it only through the relay
+        behind_nat: Reachable only through the relay
         listed_until: null: no end date
-        agent_revoked_at: Refused until the host is added again
+        agent_revoked_at: The agent is rejected until the host is added again
     """
 
     id: str
@@ -161,7 +161,7 @@ class HostDisk(Struct, frozen=True, kw_only=True):
     """Disk of your host.
 
     Attributes:
-        root_limit: disk: a hard limit per root; none: only monitored; null: an older agent
+        root_limit: disk: hard limit per system disk; none: only monitored; null: an older agent
         read_mbps: MB/s, median of `samples`; null: not measured
     """
 
@@ -197,7 +197,7 @@ class HostEvent(Struct, frozen=True, kw_only=True):
 
 
 class HostNetwork(Struct, frozen=True, kw_only=True):
-    """Network of your host, measured against the market.
+    """Network of your host, measured against the control plane.
 
     Attributes:
         up_mbps: Mbit/s, median of `samples`; null: not measured
@@ -218,7 +218,7 @@ class HostPage(Struct, frozen=True, kw_only=True):
 
 
 class HostPorts(Struct, frozen=True, kw_only=True):
-    """Ports that instances may publish."""
+    """Host ports that instances can publish."""
 
     first: int
     last: int
@@ -233,15 +233,15 @@ class LedgerHost(Struct, frozen=True, kw_only=True):
 
 
 class ListingChange(Struct, frozen=True, kw_only=True):
-    """New prices or listing of one offer; omitted fields stay.
+    """New prices or listing of one offer; omitted fields stay unchanged.
 
     Attributes:
         id: Of the offer
         reserved_discounts: Omitted terms are unchanged
         tiers: Replaces all steps; in ascending order
         spot_floor: null: no spot market
-        disk_gb_day: Per GB above the free allowance and day
-        hold_share: Of the hourly price, "0" to "1"
+        disk_gb_day: Per GB-day above the free allowance
+        hold_share: Share of the hourly price, "0" to "1"
     """
 
     id: str
@@ -258,7 +258,7 @@ MaintenanceCategory = Literal["power", "internet", "disk", "gpu", "software", "o
 
 
 class MaintenancePage(Struct, frozen=True, kw_only=True):
-    """A page of a host's maintenance, the last to begin first."""
+    """A page of a host's maintenance windows, latest first."""
 
     next: str | None
     previous: str | None
@@ -310,7 +310,7 @@ class MaintenanceReply(Struct, frozen=True, kw_only=True):
 
 
 class MaintenanceWindow(Struct, frozen=True, kw_only=True):
-    """Maintenance that the host's owner announced.
+    """Maintenance announced by the host owner.
 
     Attributes:
         excuses: Announced in time and not cancelled before its start
@@ -327,7 +327,7 @@ class MaintenanceWindow(Struct, frozen=True, kw_only=True):
 
 
 class OwnDiscounts(Struct, frozen=True, kw_only=True):
-    """Discount of each term on the hourly price, such as "0.2"; null means not sold."""
+    """Discount of each term on the hourly price, such as "0.2"; null means not offered."""
 
     day: str | None
     week: str | None
@@ -357,7 +357,7 @@ class OwnOffer(Struct, frozen=True, kw_only=True):
 
     Attributes:
         price_hourly: Per GPU and hour
-        disk_gb_day: Per GB above the free allowance and day
+        disk_gb_day: Per GB-day above the free allowance
         hold_share: Share of the on-demand price, for GPUs kept by a stopped instance
     """
 
@@ -376,14 +376,14 @@ class OwnOffer(Struct, frozen=True, kw_only=True):
 
 
 class OwnTier(Struct, frozen=True, kw_only=True):
-    """Discount from this many hours of continuous use on."""
+    """Discount that applies after this many hours of continuous use."""
 
     from_hours: int
     discount: str
 
 
 class Reliability(Struct, frozen=True, kw_only=True):
-    """The score, and everything that it is computed from.
+    """The score, and everything it is computed from.
 
     Attributes:
         score: 0 to 1; null without enough data
@@ -404,7 +404,7 @@ class Reliability(Struct, frozen=True, kw_only=True):
 
 
 class ReliabilityEntry(Struct, frozen=True, kw_only=True):
-    """Event of the host; an outage in progress has no end, and other kinds are moments.
+    """Event of the host; an outage in progress has no end, and other kinds have no duration.
 
     Attributes:
         detail: A failure's code, or why it doesn't count
@@ -425,7 +425,7 @@ ReliabilityEntryKind = Literal["outage", "failed_start", "host_fault"] | str
 
 
 class ReliabilityInputs(Struct, frozen=True, kw_only=True):
-    """Sums of the events below.
+    """Totals of the events below.
 
     Attributes:
         observed_seconds: The window minus announced maintenance
@@ -442,14 +442,14 @@ class ReliabilityInputs(Struct, frozen=True, kw_only=True):
 
 
 class ReliabilityWindow(Struct, frozen=True, kw_only=True):
-    """The half-open period that counts; `from` is 30 days before `until`, or the enrolment."""
+    """The half-open period that counts; `from` is 30 days before `until`, or when the host was added."""
 
     from_: datetime = field(name="from")
     until: datetime
 
 
 class ReservedDiscounts(Struct, frozen=True, kw_only=True):
-    """Discount of each term on the hourly price, such as "0.2"; null means not sold."""
+    """Discount of each term on the hourly price, such as "0.2"; null means not offered."""
 
     day: str | UnsetType | None = UNSET
     week: str | UnsetType | None = UNSET
@@ -459,14 +459,14 @@ class ReservedDiscounts(Struct, frozen=True, kw_only=True):
 
 
 class SelfTestCheck(Struct, frozen=True, kw_only=True):
-    """One finding, its requirement, and its remedy.
+    """One check: result, requirement, and remedy.
 
     Attributes:
         gpu: UUID, for a check of one GPU
         passed: null: it couldn't be tested; `reason` says why
         actual: The result, as reported by the host
-        required: What was asked for; quoted where it is the host that asks
-        remedy: Empty if no action is needed; quoted if it is from the host
+        required: The requirement; quoted if it comes from the host
+        remedy: Empty if no action is needed; quoted if it comes from the host
         needed: Required for verification
         simulated: Simulated, not measured
         as_of: From this earlier self-test, since the GPU is in use now
@@ -507,13 +507,13 @@ class SelfTests(Struct, frozen=True, kw_only=True):
 
 
 class SumOut(Struct, frozen=True, kw_only=True):
-    """Sums, where net = gross − given_back − fee, exact to the micro-unit.
+    """Totals, where net = gross − given_back − fee, exact to the micro-unit.
 
     Attributes:
         gross: Charged to renters
-        given_back: Of it returned to renters, since the host had failed
-        fee: The platform's, on what was kept
-        net: The host owner's
+        given_back: Refunded to renters because of host failures
+        fee: Platform fee on the remaining amount
+        net: The host owner's share
     """
 
     gross: str
@@ -524,7 +524,7 @@ class SumOut(Struct, frozen=True, kw_only=True):
 
 
 class TierDiscount(Struct, frozen=True, kw_only=True):
-    """Discount from this many hours of continuous use on."""
+    """Discount that applies after this many hours of continuous use."""
 
     from_hours: int
     discount: str

@@ -13,18 +13,19 @@ from berth.models.shared import LaunchOut, MessageOut, TemplateRef
 
 
 class AccessOut(Struct, frozen=True, kw_only=True):
-    """All access to the instance: addresses, ports, keys, password, allowed networks.
+    """Access to the instance: addresses, ports, keys, password, IP allowlist.
 
     Attributes:
-        jupyter_url: Holds its token; null without the scope instances:connect
+        jupyter_url: Contains its token; null without the scope instances:connect
         tensorboard_url: null without the scope instances:connect
         jupyter_token: null without the scope instances:connect
         ports_pending: The ports change at the next start or restart
-        ssh_keys: Public keys that let in now
-        all_keys: Every key of the account lets in, those added later too
-        password_set_at: null: SSH takes no password
-        allow_from: Networks from which SSH answers; empty: from everywhere
-        allow_from_kept: Whether its host keeps such a list: false, one is refused; null, its agent does not say
+        ssh_keys: Public keys that can log in now
+        all_keys: All keys of the account can log in, including those added later
+        password_set_at: null: password login is disabled
+        allow_from: IP allowlist of SSH; empty: any address
+        allow_from_kept: Whether its host supports an IP allowlist; false: setting one fails; null: unknown (older
+            agent)
     """
 
     ssh: SshAccess | None
@@ -41,7 +42,7 @@ class AccessOut(Struct, frozen=True, kw_only=True):
 
 
 class AlertRules(Struct, frozen=True, kw_only=True):
-    """The kinds of alerts that are muted for an instance."""
+    """Return the kinds of alerts that are muted for an instance."""
 
     muted: list[str]
 
@@ -53,10 +54,10 @@ class ArchiveOut(Struct, frozen=True, kw_only=True):
     """Whether and where the data disk is archived.
 
     Attributes:
-        connection: Where it goes: its own, or the account's
-        folder: In the connection's own folder
-        archived_at: Since it stopped last
-        begins_at: When its free time is over
+        connection: The destination: the instance's own, or the account's default
+        folder: Relative to the connection's folder
+        archived_at: Since the last stop
+        begins_at: When data retention ends
         deleted_at_latest: Archived or not
     """
 
@@ -74,7 +75,7 @@ class ChargeOut(Struct, frozen=True, kw_only=True):
 
     Attributes:
         source_kind: instance (its GPUs), disk, hold (GPUs kept while stopped) or term
-        hourly_rate: null where it is priced by the day, or paid at once
+        hourly_rate: null if it is priced per day or paid upfront
         per: hour or day
     """
 
@@ -91,7 +92,7 @@ class ChargeOut(Struct, frozen=True, kw_only=True):
 
 
 class CommandFailure(Struct, frozen=True, kw_only=True):
-    """Why there is no exit code or no output."""
+    """Why there is no exit code or output."""
 
     code: str
     detail: str
@@ -101,13 +102,13 @@ class CommandOut(Struct, frozen=True, kw_only=True):
     """A command and, once it has ended, its result.
 
     Attributes:
-        state: failed: it was not run; unknown: it may have run, and is not run again; see `failure`
-        exit_code: Of a command that a signal ended, 128 and the signal's number
-        stdout: At most the first 256 KiB; null before the end and when erased
+        state: failed: it did not run; unknown: it may have run, and is not repeated; see `failure`
+        exit_code: 128 plus the signal number if a signal ended it
+        stdout: At most the first 256 KiB; null until it has ended and once erased
         stdout_encoding: base64 when it isn't UTF-8
-        stderr: At most the first 256 KiB; null before the end and when erased
+        stderr: At most the first 256 KiB; null until it has ended and once erased
         stderr_encoding: base64 when it isn't UTF-8
-        duration_seconds: By the host
+        duration_seconds: As measured by the host
         expires_at: When the result is deleted
     """
 
@@ -149,7 +150,7 @@ FaultOf = Literal["renter", "host", "platform", "nobody"] | str
 
 
 class GpuNow(Struct, frozen=True, kw_only=True):
-    """One GPU by the last report."""
+    """State of one GPU at the last report."""
 
     uuid: str
     util_pct: int
@@ -159,7 +160,7 @@ class GpuNow(Struct, frozen=True, kw_only=True):
 
 
 class IdleStop(Struct, frozen=True, kw_only=True):
-    """Idle rule: stop when GPU usage stays below this without an open SSH or terminal session."""
+    """Idle stop: stop when GPU usage stays below this without an open SSH or terminal session."""
 
     below_pct: int
     minutes: int
@@ -168,10 +169,10 @@ class IdleStop(Struct, frozen=True, kw_only=True):
 class InstanceAccess(Struct, frozen=True, kw_only=True):
     """Addresses of the instance.
 
-    They are fixed from the order on and answer while it runs.
+    They are fixed when it is ordered and reachable while it runs.
 
     Attributes:
-        jupyter_url: Holds its token; null without the scope instances:connect
+        jupyter_url: Contains its token; null without the scope instances:connect
         tensorboard_url: null without the scope instances:connect
     """
 
@@ -181,16 +182,16 @@ class InstanceAccess(Struct, frozen=True, kw_only=True):
 
 
 class InstanceBilling(Struct, frozen=True, kw_only=True):
-    """What the instance costs, and how it is billed.
+    """Billing of the instance.
 
     Attributes:
-        hourly_rate: Of its GPUs, at present; of a run without GPUs what that costs
-        cpu_hourly_rate: What a start without its GPUs costs an hour: `start` with mode=cpu
-        disk_daily: Of the data disk above the free quota, running or stopped
-        max_price: Of a spot rent: per GPU and hour
-        keeps_gpus: Stopped, with its GPUs kept
-        hold_fee: What keeping its GPUs while it is stopped costs an hour
-        cost_so_far: A term that was paid upfront counts whole while it runs
+        hourly_rate: Current rate for its GPUs, or for running without GPUs
+        cpu_hourly_rate: Hourly rate when started without GPUs (`start` with mode=cpu)
+        disk_daily: For the data disk above the free allowance, running or stopped
+        max_price: For spot instances: per GPU-hour
+        keeps_gpus: Stopped, keeping its GPUs
+        hold_fee: Hourly fee for keeping its GPUs while stopped
+        cost_so_far: A term paid upfront counts in full
     """
 
     mode: str
@@ -244,11 +245,11 @@ class InstanceHost(Struct, frozen=True, kw_only=True):
 
 
 class InstanceNextStep(Struct, frozen=True, kw_only=True):
-    """When a tiered rent gets cheaper.
+    """The next tier of a tiered instance.
 
     Attributes:
-        from_hours: Of continuous use; a stop of more than 24 hours begins again at 0
-        at: If it runs on until then; null while it is stopped
+        from_hours: Of continuous use; a stop of more than 24 hours resets it to 0
+        at: If it keeps running until then; null while stopped
     """
 
     from_hours: int
@@ -262,13 +263,13 @@ class InstanceOut(Struct, frozen=True, kw_only=True):
     """An instance.
 
     Attributes:
-        actions: What can be asked for now
-        system_disk_gb: Hard limit of the root beside the image; null: its host has none
-        reachable: false while its host does not report
+        actions: Actions that are possible now
+        system_disk_gb: Hard limit of the system disk, image not included; null: no limit on this host
+        reachable: false while its host is not responding
         health: ok, unreachable, overdue, failed or gone
-        without_gpu: true: the present run is one without GPUs
-        release_at: Until then the data of a stopped instance is kept
-        launch_template: What it was rented with
+        without_gpu: true: it currently runs without GPUs
+        release_at: When the data of a stopped instance is deleted
+        launch_template: The template version it was rented with
     """
 
     id: str
@@ -311,11 +312,11 @@ class InstanceOut(Struct, frozen=True, kw_only=True):
 
 
 class InstanceReimage(Struct, frozen=True, kw_only=True):
-    """A fresh root that was requested and has not run yet.
+    """A requested image change that has not taken effect yet.
 
     Attributes:
-        former_image: Where a failure, or taking it back, leads
-        begun: false: DELETE …/reimage takes it back
+        former_image: The image to return to on failure or cancellation
+        begun: false: can be cancelled with DELETE …/reimage
     """
 
     image: str
@@ -324,7 +325,7 @@ class InstanceReimage(Struct, frozen=True, kw_only=True):
 
 
 class InstanceSetback(Struct, frozen=True, kw_only=True):
-    """Why the last request could not be carried out; the instance goes on as before."""
+    """Why the last request failed; the instance is unchanged."""
 
     code: str
     detail: str
@@ -332,11 +333,11 @@ class InstanceSetback(Struct, frozen=True, kw_only=True):
 
 
 class InstanceSpot(Struct, frozen=True, kw_only=True):
-    """The bid of a spot rent; prices per GPU and hour.
+    """The bid of a spot instance; prices per GPU-hour.
 
     Attributes:
-        price: What it pays now; null while it waits
-        yields_at: Its GPUs go to others then; at least 120 s after the notice
+        price: Current spot price; null while it waits
+        yields_at: When its GPUs go to another renter; at least 120 s after the notice
     """
 
     max_price: str
@@ -353,8 +354,8 @@ class InstanceTerm(Struct, frozen=True, kw_only=True):
     """A reserved term.
 
     Attributes:
-        total: Of the whole term, used or not
-        starts_at: null: it begins with the first run, or when the present term ends
+        total: For the whole term, used or not
+        starts_at: null: it starts with the first run, or when the current term ends
     """
 
     term: str
@@ -367,12 +368,12 @@ class InstanceTerm(Struct, frozen=True, kw_only=True):
 
 
 class LaunchStatusOut(Struct, frozen=True, kw_only=True):
-    """What the host reported of the present run.
+    """Status of the current run, as reported by the host.
 
     Attributes:
-        on_start: null: there is no start script, or not yet
+        on_start: null: no start script, or it has not started yet
         exit_code: Of the start script
-        ready: null: there is no check, or not yet
+        ready: null: no check, or no result yet
         ready_at: When it was first ready
     """
 
@@ -403,14 +404,14 @@ class LogLine(Struct, frozen=True, kw_only=True):
 
 
 class LogsOut(Struct, frozen=True, kw_only=True):
-    """The log as far as known.
+    """The log as far as it has been read.
 
-    While `reading` is true the host is being asked, so repeat the request.
+    While `reading` is true, the host is still being queried; repeat the request.
 
     Attributes:
-        cut: There are more lines that match
-        reading: The host is being asked: look again in a second
-        failure: Why the last reading brought nothing
+        cut: There are more matching lines
+        reading: The host is being queried; repeat the request in a second
+        failure: Why the last read failed
         failure_code: `output_unreadable`, `no_answer` or another code of the same reason
     """
 
@@ -425,11 +426,11 @@ class LogsOut(Struct, frozen=True, kw_only=True):
 class MetricsOut(Struct, frozen=True, kw_only=True):
     """Usage over time, oldest first.
 
-    Steps without a report are left out.
+    Steps without a report are omitted.
 
     Attributes:
         step: Seconds
-        made_of: What the points are made of: second, sample, minute, hour, day
+        made_of: Resolution of the source data: second, sample, minute, hour, day
         gpus: Empty when the last report is older than two minutes
     """
 
@@ -440,11 +441,11 @@ class MetricsOut(Struct, frozen=True, kw_only=True):
 
 
 class MetricsPoint(Struct, frozen=True, kw_only=True):
-    """Mean usage over one step of time; `_max` is the highest reading in it.
+    """Mean usage over one step; `_max` is its highest reading.
 
     Attributes:
         cpu_pct: Percent of one core
-        rx_bytes: null where steps are seconds: not measured so often
+        rx_bytes: null at a step of one second, where it isn't measured
         gpu_util_pct: Mean of the instance's GPUs
         vram_used_mb: Sum of the instance's GPUs
         power_w: Sum of the instance's GPUs
@@ -478,18 +479,18 @@ class MoveFailure(Struct, frozen=True, kw_only=True):
 
 
 class MoveOut(Struct, frozen=True, kw_only=True):
-    """A clone or migration, and the progress of its copying.
+    """A clone or migration, and its progress.
 
     Attributes:
         source: inst_…
-        target: inst_…; of a move the same instance
-        from_host: Its name
-        to_host: Its name
+        target: inst_…; for a move, the same instance
+        from_host: Name of the host
+        to_host: Name of the host
         total_bytes: 0: not known yet
-        progress: The hosts' last sentence
+        progress: Latest progress message of the hosts
         checksum: SHA-256 over all chunks, compared on both hosts
-        cuts: How often the way between the hosts broke
-        switched_at: When the target was told to run
+        cuts: How often the connection between the hosts was interrupted
+        switched_at: When the target was started
     """
 
     id: str
@@ -551,7 +552,7 @@ class PasswordOut(Struct, frozen=True, kw_only=True):
     """Root's new password.
 
     Attributes:
-        password: Told this once; null when the request is repeated
+        password: Shown only once; null in a repeated response
     """
 
     password: str | None
@@ -561,10 +562,10 @@ class PasswordOut(Struct, frozen=True, kw_only=True):
 class PlaceInLine(Struct, frozen=True, kw_only=True):
     """Position in the queue for its GPUs; 1 is next.
 
-    GPUs that fit the queue are not rented to anybody outside of it.
+    Suitable GPUs are not rented to anyone outside the queue.
 
     Attributes:
-        until: Then it is stopped and its money is free again
+        until: When the queue place expires and the held funds are released
     """
 
     position: int
@@ -577,7 +578,7 @@ class PortPair(Struct, frozen=True, kw_only=True):
     """A port of the container, and the host port that it is published on.
 
     Attributes:
-        extra: Opened by the renter, beside the image's own
+        extra: Exposed by the renter, in addition to the image's own
         udp: Published for UDP as well as TCP
     """
 
@@ -593,7 +594,7 @@ class PullOut(Struct, frozen=True, kw_only=True):
     Without layers, no pull is running.
 
     Attributes:
-        total_bytes: Of the layers whose size is known by now
+        total_bytes: Size of all layers known so far
     """
 
     done_bytes: int
@@ -609,9 +610,9 @@ class Retention(Struct, frozen=True, kw_only=True):
     """How long the data of a stopped instance is kept.
 
     Attributes:
-        until: Then it is released for good
-        gb: What a longer time is charged for: the root and the free part of the data disk
-        daily_fee: Of each day after the free time
+        until: When the data is deleted
+        gb: Size billed for an extension: the system disk and the free part of the data disk
+        daily_fee: Per day after the free period
     """
 
     until: datetime
@@ -634,11 +635,11 @@ ScheduleAction = Literal["start", "stop"] | str
 
 
 class SchedulePatch(Struct, frozen=True, kw_only=True):
-    """Timers and the weekly schedule; what you leave out stays as it is.
+    """Timers and the weekly schedule; omitted fields stay unchanged.
 
     Attributes:
-        stop_at: Stop it then, once; null: never mind
-        release_at: Release it and its data then; null: never mind
+        stop_at: Scheduled stop; null: none
+        release_at: Scheduled release, which deletes the data; null: none
         weekly: The whole week, at most 28 entries; empty: no schedule
         time_zone: IANA name; required with `weekly`
     """
@@ -650,11 +651,11 @@ class SchedulePatch(Struct, frozen=True, kw_only=True):
 
 
 class SizeOut(Struct, frozen=True, kw_only=True):
-    """What a size costs at the offer's present prices, beside what is paid now.
+    """Cost of a size at the offer's current prices.
 
     Attributes:
-        hourly_rate: Of all its GPUs, while it runs
-        disk_daily: Of its data disk above the free quota; from the growth on
+        hourly_rate: For all its GPUs, while running
+        disk_daily: For the data disk above the free allowance, once expanded
     """
 
     gpu_count: int
@@ -680,11 +681,11 @@ StreamInKind = Literal["terminal", "port", "files", "download", "upload"] | str
 
 
 class StreamOut(Struct, frozen=True, kw_only=True):
-    """A WebSocket to open once before `expires_at`, or the address of a download (GET) or an upload (PUT).
+    """A WebSocket to open once before `expires_at`, or the URL of a download (GET) or an upload (PUT).
 
-    Binary frames of the WebSocket are bytes, text frames are JSON messages (docs/streams.md, for files
-    docs/files.md). A download can be requested repeatedly until then, also from a byte on (`Range`), and an upload
-    sent again (docs/exec-and-copy.md).
+    Binary frames of the WebSocket are data, text frames are JSON messages (docs/streams.md; for files,
+    docs/files.md). Until then, a download can be repeated and resumed (`Range`), and an upload can be retried
+    (docs/exec-and-copy.md).
     """
 
     url: str
@@ -692,16 +693,16 @@ class StreamOut(Struct, frozen=True, kw_only=True):
 
 
 class UsageOut(Struct, frozen=True, kw_only=True):
-    """What the instance has cost.
+    """Cost of the instance so far.
 
     Attributes:
-        hourly_rate: Of its GPUs, at present; of a run without GPUs what that costs
-        cpu_hourly_rate: What a start without its GPUs costs an hour: `start` with mode=cpu
-        disk_daily: Of the data disk above the free quota, running or stopped
-        max_price: Of a spot rent: per GPU and hour
-        keeps_gpus: Stopped, with its GPUs kept
-        hold_fee: What keeping its GPUs while it is stopped costs an hour
-        cost_so_far: A term that was paid upfront counts whole while it runs
+        hourly_rate: Current rate for its GPUs, or for running without GPUs
+        cpu_hourly_rate: Hourly rate when started without GPUs (`start` with mode=cpu)
+        disk_daily: For the data disk above the free allowance, running or stopped
+        max_price: For spot instances: per GPU-hour
+        keeps_gpus: Stopped, keeping its GPUs
+        hold_fee: Hourly fee for keeping its GPUs while stopped
+        cost_so_far: A term paid upfront counts in full
     """
 
     mode: str
@@ -725,9 +726,9 @@ class UsageOut(Struct, frozen=True, kw_only=True):
 
 
 class WebLinkOut(Struct, frozen=True, kw_only=True):
-    """A link that anybody who has it can open.
+    """A link that gives access to anyone who has it.
 
-    The session that it opens outlives it.
+    A session opened with it outlives the link.
     """
 
     url: str

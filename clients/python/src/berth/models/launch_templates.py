@@ -48,13 +48,13 @@ class LaunchFields(Struct, frozen=True, kw_only=True):
     Attributes:
         env: Environment variables by name
         secrets: Secret environment variables by name; only the names are ever returned
-        command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-        args: Added to the command
-        entrypoint: Instead of the image's; of an official image, in front of the command
-        workdir: Where the command starts; an absolute path
-        user: Who runs the command and the start script: name, uid or uid:gid
-        shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-        on_start: Script that runs once after each start; its log and exit code can be read
+        command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+        args: Arguments appended to the command
+        entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+        workdir: Working directory of the command; an absolute path
+        user: User for the command and the start script: name, uid or uid:gid
+        shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+        on_start: Script that runs once after each start; its log and exit code are available
         readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
     """
 
@@ -71,7 +71,7 @@ class LaunchFields(Struct, frozen=True, kw_only=True):
 
 
 class NoteOut(Struct, frozen=True, kw_only=True):
-    """An option that changes nothing, and why."""
+    """An ignored option, and why."""
 
     option: str
     detail: str
@@ -90,7 +90,7 @@ class PaginatedVersionOutList(Struct, frozen=True, kw_only=True):
 
 
 class PortOut(Struct, frozen=True, kw_only=True):
-    """A port that is published beside the image's own."""
+    """A port published in addition to the image's own."""
 
     port: int
     name: str
@@ -120,9 +120,9 @@ class TemplateOut(Struct, frozen=True, kw_only=True):
     """A launch template.
 
     Attributes:
-        owner: The name that its owner shows
-        share_token: Of the share link; only the owner sees it
-        use_count: Instances rented with it
+        owner: The owner's display name
+        share_token: Token of the share link; only visible to the owner
+        use_count: Number of instances rented with it
     """
 
     id: str
@@ -150,7 +150,7 @@ class VersionOut(Struct, frozen=True, kw_only=True):
         version: The first digits of the hash; orders name it after an @
         content_hash: SHA-256 of the content as canonical JSON
         image: Slug
-        review: Only the owner sees it
+        review: Only visible to the owner
     """
 
     version: str

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Live(Struct, frozen=True, kw_only=True):
-    """Addresses to wait at for the next change, valid until `expires_at`.
+    """Addresses for waiting for the next change, valid until `expires_at`.
 
     A path without an origin is relative to the site.
 

@@ -40,8 +40,8 @@ class ChannelOut(Struct, frozen=True, kw_only=True):
 
     Attributes:
         kinds: Empty: all
-        ends_with: Last characters of its address
-        stopped_for: Why the market paused it: the fault of its last attempt; empty when you did
+        ends_with: Last characters of the address
+        stopped_for: Why Berth turned it off: the error of the last attempt; empty if you paused it
     """
 
     id: str
@@ -59,8 +59,8 @@ class NotificationOut(Struct, frozen=True, kw_only=True):
     """Delivery of one notification to one channel.
 
     Attributes:
-        fault: Why the last attempt failed; empty when it was taken
-        answer: What the service answered, without your credentials
+        fault: Why the last attempt failed; empty once delivered
+        answer: The service's response, without your credentials
     """
 
     id: str

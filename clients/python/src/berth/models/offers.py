@@ -14,7 +14,7 @@ class FacetChoice(Struct, frozen=True, kw_only=True):
     """One choice of a filter.
 
     Attributes:
-        value: As the filter expects it
+        value: Value to use in the filter
     """
 
     value: Any
@@ -44,10 +44,10 @@ class Facets(Struct, frozen=True, kw_only=True):
 
 
 class HistoryOut(Struct, frozen=True, kw_only=True):
-    """Prices of new rents, oldest first, without days before the first price.
+    """Prices for new rentals, oldest first, starting with the first price.
 
     Attributes:
-        changes: The first is the price valid before; at most the latest 1,000
+        changes: The first is the price at the start of the period; at most the latest 1,000
     """
 
     currency: str
@@ -60,9 +60,9 @@ class Offer(Struct, frozen=True, kw_only=True):
 
     Attributes:
         gpu_spot: Available in about two minutes, from spot instances
-        system_disk_gb: Hard limit of the root; null: no limit
+        system_disk_gb: Hard limit of the system disk; null: no limit
         version: Increases with each change of price or specs
-        price: Per GPU and hour, disk included; null: not offered
+        price: Per GPU-hour, disk included; null: not offered
         total: Per hour for all requested GPUs
         value: TFLOPS per unit of currency and hour
         max_lease_hours: null: no end date
@@ -148,7 +148,7 @@ class OfferNetwork(Struct, frozen=True, kw_only=True):
     """The host's network link.
 
     Attributes:
-        up_mbps: Mbit/s against the control plane, median
+        up_mbps: Mbit/s to the control plane, median
         samples: Measurements so far
     """
 
@@ -174,7 +174,7 @@ class OfferPage(Struct, frozen=True, kw_only=True):
 
 
 class Pcie(Struct, frozen=True, kw_only=True):
-    """The narrowest link of the offer's GPUs."""
+    """The slowest PCIe link of the offer's GPUs."""
 
     gen: int | None
     width: int | None
@@ -192,9 +192,9 @@ class PlacedOffer(Struct, frozen=True, kw_only=True):
 
     Attributes:
         gpu_spot: Available in about two minutes, from spot instances
-        system_disk_gb: Hard limit of the root; null: no limit
+        system_disk_gb: Hard limit of the system disk; null: no limit
         version: Increases with each change of price or specs
-        price: Per GPU and hour, disk included; null: not offered
+        price: Per GPU-hour, disk included; null: not offered
         total: Per hour for all requested GPUs
         value: TFLOPS per unit of currency and hour
         max_lease_hours: null: no end date
@@ -225,7 +225,7 @@ class PlacedOffer(Struct, frozen=True, kw_only=True):
 
 
 class PriceChange(Struct, frozen=True, kw_only=True):
-    """Price of a GPU-hour from a moment on."""
+    """Price per GPU-hour from a point in time."""
 
     at: datetime
     hourly: str
@@ -245,7 +245,7 @@ class Prices(Struct, frozen=True, kw_only=True):
     """Decimal strings in the market's currency.
 
     Attributes:
-        hold_hourly: Per GPU and hour that a stopped instance keeps its GPUs
+        hold_hourly: Per GPU-hour while a stopped instance keeps its GPUs
     """
 
     hourly: str
@@ -283,7 +283,7 @@ class ReservedPrices(Struct, frozen=True, kw_only=True):
 
 
 class SpotChange(Struct, frozen=True, kw_only=True):
-    """Spot price per GPU and hour from a moment on.
+    """Spot price per GPU-hour from a point in time.
 
     Attributes:
         supply: GPUs available to spot instances
@@ -297,11 +297,11 @@ class SpotChange(Struct, frozen=True, kw_only=True):
 
 
 class SpotHistoryOut(Struct, frozen=True, kw_only=True):
-    """The spot market of one offer; prices are per GPU and hour.
+    """The spot market of one offer; prices are per GPU-hour.
 
     Attributes:
         floor: null: this offer has no spot market
-        changes: Oldest first; the first is the price valid before; at most 1,000
+        changes: Oldest first; the first is the price at the start of the period; at most 1,000
     """
 
     currency: str
@@ -316,7 +316,7 @@ class SpotPrices(Struct, frozen=True, kw_only=True):
     """The spot market of this offer; null where it has none.
 
     Attributes:
-        now: Current spot price per GPU and hour
+        now: Current spot price per GPU-hour
     """
 
     floor: str | None
@@ -324,14 +324,14 @@ class SpotPrices(Struct, frozen=True, kw_only=True):
 
 
 class Tier(Struct, frozen=True, kw_only=True):
-    """Price per GPU-hour from this length of continuous use on."""
+    """Price per GPU-hour after this much continuous use."""
 
     from_hours: int
     unit_price: str
 
 
 class VolumeWayOut(Struct, frozen=True, kw_only=True):
-    """How the volume to be mounted gets to an offer's host.
+    """How the volume reaches the offer's host.
 
     Attributes:
         here: It is on this host

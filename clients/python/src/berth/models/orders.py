@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class OrderOut(Struct, frozen=True, kw_only=True):
-    """One decision that cost or may cost money.
+    """One order: a decision that cost or may cost money.
 
     Attributes:
         amount: Paid upfront; negative: refunded

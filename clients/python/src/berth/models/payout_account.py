@@ -13,7 +13,7 @@ class OnboardingOut(Struct, frozen=True, kw_only=True):
     """Address at which onboarding continues; once Stripe can pay, payouts go there automatically.
 
     Attributes:
-        url: For a browser in which the owner is signed in
+        url: To open in a browser in which the owner is signed in
     """
 
     url: str

@@ -17,12 +17,12 @@ class PayableOut(Struct, frozen=True, kw_only=True):
         balance: Of the earnings; negative after a refund that followed a payout
         maturing: Earned within the holding period
         reserve: Reserve against disputes and refunds
-        disputed: From payments that renters owe, because of a dispute or an unpaid early termination
-        unpaid: From own rentals, and credit given to teammates: never paid out
-        debt: The owner's debt; settled earnings repay it
+        disputed: From payments that renters still owe after a dispute or an unpaid early termination
+        unpaid: From your own rentals, and from team members' account credit; never paid out
+        debt: The owner's debt, repaid from settled earnings
         payable: The amount of a payout requested now
         under_way: In progress: already deducted from the balance
-        frozen: Payouts are suspended by support
+        frozen: Whether support has suspended payouts
     """
 
     currency: str
@@ -38,7 +38,7 @@ class PayableOut(Struct, frozen=True, kw_only=True):
 
 
 class PayoutOut(Struct, frozen=True, kw_only=True):
-    """Earnings on their way to their owner; when `failed`, the money is back in the earnings.
+    """A payout of earnings; when `failed`, the amount is back in the earnings.
 
     Attributes:
         account_ending: The last characters of the destination account

@@ -25,23 +25,24 @@ class QuoteLine(Struct, frozen=True, kw_only=True):
 
 
 class QuoteOut(Struct, frozen=True, kw_only=True):
-    """An all-in price, good for one order until `expires_at`.
+    """An all-in price, valid for one order until `expires_at`.
 
     Attributes:
-        system_disk_gb: Hard limit of the root beside the image; null: its host has none
+        system_disk_gb: Hard limit of the system disk, image not included; null: no limit on this host
         max_price: Per GPU and hour
         lines: They add up to the projection
-        due_now: Held at the order, charged by the second of proven running; of a term paid upfront all of it
-        hourly_rate: Of all GPUs, disk included, to begin with; of a change in place of the GPUs alone
-        projected_total: For `hours`; a term paid upfront counts whole
-        commitment_total: Of a reserved quote: its GPUs through the term, used or not
-        deposit: Of due_now: held until a term that is paid by the hour ends; against an early end
-        pays_host: What of it the host's owner is paid: `nothing` of their own rentals, of their teammates' only
-            `cash`
-        launch: What the order runs beside the image
-        launch_template: What the launch settings come from
-        instance: Of a change in place: what it changes
-        signature: Proof of these terms; send it with the order to have it checked
+        due_now: Held at the order, then charged per second of confirmed running time; the full amount for a term
+            paid upfront
+        hourly_rate: Initial rate for all GPUs, disk included; for a change in place, for the GPUs only
+        projected_total: For `hours`; a term paid upfront counts in full
+        commitment_total: For a reserved quote: cost of the GPUs for the whole term, used or not
+        deposit: Part of due_now held until a term paid hourly ends, to cover an early termination
+        pays_host: What the host owner is paid of it: `nothing` for their own rentals, only `cash` for those of team
+            members
+        launch: Launch settings of the order
+        launch_template: The template of the launch settings
+        instance: The instance, for a change in place
+        signature: Signature of these terms; send it with the order to have it verified
     """
 
     id: str

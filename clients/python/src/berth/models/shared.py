@@ -34,7 +34,7 @@ class CommunityOut(Struct, frozen=True, kw_only=True):
     """Name and version under which an image is shared.
 
     Attributes:
-        owner: The name that its owner shows
+        owner: The owner's display name
     """
 
     name: str
@@ -62,10 +62,10 @@ DiskKind = Literal["volume", "disk"] | str
 
 
 class DiskUsage(Struct, frozen=True, kw_only=True):
-    """How full it was at its host's last report.
+    """Usage at the host's last report.
 
     Attributes:
-        nearly_full: 90 % of the space or of the inodes are used
+        nearly_full: At least 90% of the space or inodes are used
     """
 
     used_mb: int
@@ -82,15 +82,15 @@ class ImageOut(Struct, frozen=True, kw_only=True):
     """An image that an instance can run.
 
     Attributes:
-        id: Quotes take this or the slug
-        reference: What the host pulls: by digest, unless it is the market's own
-        name: Of one that was added by name: the name and tag
-        cuda: The CUDA version that it needs; empty: none
-        has_ssh: It starts an SSH server of its own; for any other the host's agent speaks SSH
-        size_bytes: Compressed; of a saved one on its host: whole
-        private: Read with the login of a saved registry
-        host: It lies on this host and can be rented there alone
-        use_count: Instances rented with it
+        id: Use this or the slug in quotes
+        reference: Reference that the host pulls: by digest, unless it is an official image
+        name: For images added by name: the name and tag
+        cuda: Required CUDA version; empty: none
+        has_ssh: It starts its own SSH server; otherwise the host's agent provides SSH
+        size_bytes: Compressed size; for a saved image on its host, the full size
+        private: Pulled with a saved registry login
+        host: Stored on this host; can only be used there
+        use_count: Number of instances rented with it
         checked_at: When its name was last looked up in the registry
     """
 
@@ -132,7 +132,7 @@ class InstanceStorageOut(Struct, frozen=True, kw_only=True):
 
 
 class LaunchOut(Struct, frozen=True, kw_only=True):
-    """What runs in the instance; an empty value leaves that setting to the image.
+    """What runs in the instance; an empty value uses the image's default.
 
     Attributes:
         secrets: Names only
@@ -151,10 +151,10 @@ class LaunchOut(Struct, frozen=True, kw_only=True):
 
 
 class MessageOut(Struct, frozen=True, kw_only=True):
-    """The sentence beside it as data, for programs and for texts of your own. null: there is only the sentence.
+    """The accompanying text as structured data, for programs and your own translations. null: only the text is available.
 
     Attributes:
-        code: Which sentence; new ones come without notice
+        code: Identifies the text; new codes can be added at any time
         params: By name: text, whole numbers, times (UTC), amounts in micro-units, codes, and messages inside this
             one
     """
@@ -228,8 +228,8 @@ class SealOut(Struct, frozen=True, kw_only=True):
     """A link of the ledger's hash chain.
 
     Attributes:
-        postings_after: It covers the postings numbered above this one
-        postings_upto: and up to this one
+        postings_after: Covers the postings numbered above this one
+        postings_upto: Covers the postings up to this one
         body: SHA-256 over the digests of its rows
         previous: The previous head
     """
@@ -244,7 +244,7 @@ class SealOut(Struct, frozen=True, kw_only=True):
 
 
 class SignedOut(Struct, frozen=True, kw_only=True):
-    """A record and the market's Ed25519 signature over it.
+    """A record and Berth's Ed25519 signature of it.
 
     Attributes:
         signature: Hex, over the record as JSON with sorted keys, without whitespace, in UTF-8
@@ -266,7 +266,7 @@ class StorageFailure(Struct, frozen=True, kw_only=True):
 
 
 class StoragePlace(Struct, frozen=True, kw_only=True):
-    """The host that it is on."""
+    """The host on which it is stored."""
 
     id: str
     name: str
@@ -275,7 +275,7 @@ class StoragePlace(Struct, frozen=True, kw_only=True):
 
 
 class StorageProgress(Struct, frozen=True, kw_only=True):
-    """What its host is doing with it now.
+    """Progress of the current operation.
 
     Attributes:
         total_bytes: 0: not known
@@ -293,9 +293,9 @@ class SyncOut(Struct, frozen=True, kw_only=True):
     """One sync.
 
     Attributes:
-        connection: null: removed since
-        simulated: Its host has no disks: nothing was copied
-        same_files: Were there already
+        connection: null: deleted since
+        simulated: Simulated host: nothing was copied
+        same_files: Unchanged files
     """
 
     id: str
@@ -352,7 +352,7 @@ class SyncSubject(Struct, frozen=True, kw_only=True):
 
 
 class TemplateRef(Struct, frozen=True, kw_only=True):
-    """The version of a launch template that was agreed.
+    """The version of a launch template in use.
 
     Attributes:
         version: The first digits of the SHA-256 of its content
@@ -375,13 +375,13 @@ class UsageRecord(Struct, frozen=True, kw_only=True):
     Attributes:
         version: 1
         usage: The usage row's number
-        posting: The posting with which it was booked
+        posting: Number of the posting that booked it
         source: The source: `instance:…`, `disk:…`, `hold:…`, `term:…`
         period_from: UTC to the microsecond
-        rate_micros: For each `rate_hours` hours
+        rate_micros: Per `rate_hours` hours
         fee_micros: The platform's share of the charge
         share_micros: The host's share
-        payer: A wallet: the renter's, or the market's escrow for prepaid terms
+        payer: A wallet: the renter's, or Berth's escrow for prepaid terms
         payee: The host owner's wallet
     """
 

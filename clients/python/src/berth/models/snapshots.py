@@ -19,7 +19,7 @@ class PaginatedSnapshotOutList(Struct, frozen=True, kw_only=True):
 
 
 class SnapshotOrigin(Struct, frozen=True, kw_only=True):
-    """What it is a copy of."""
+    """Source of the snapshot."""
 
     kind: str
     id: str
@@ -27,11 +27,11 @@ class SnapshotOrigin(Struct, frozen=True, kw_only=True):
 
 
 class SnapshotOut(Struct, frozen=True, kw_only=True):
-    """A copy of a disk at one moment.
+    """A point-in-time copy of a disk.
 
     Attributes:
-        stored_bytes: What it takes on the host; charged in whole GB
-        checksum: Of every block that is not empty, with its place; empty until it is ready
+        stored_bytes: Space used on the host; charged in whole GB
+        checksum: Over all non-empty blocks and their positions; empty until ready
         data_set: Published under this name
     """
 

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 
 class ConnectionOut(Struct, frozen=True, kw_only=True):
-    """A place that was checked when it was saved.
+    """A connection to a bucket, tested when it was saved.
 
     Attributes:
-        can_write: false: the key reads only, and nothing is copied there
+        can_write: false: the key is read-only, so nothing can be copied there
     """
 
     id: str

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 
 class StorageHostOut(Struct, frozen=True, kw_only=True):
-    """A host that takes volumes.
+    """A host that can store volumes.
 
     Attributes:
-        gb_day: What a GB costs a day
+        gb_day: Price per GB-day
     """
 
     id: str

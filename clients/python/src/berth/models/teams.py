@@ -11,11 +11,11 @@ from msgspec import Struct
 
 
 class InvitationOut(Struct, frozen=True, kw_only=True):
-    """An invitation with its secret, shown only once; it is mailed to the address too.
+    """An invitation with its secret, shown only once; it is also sent by email.
 
     Attributes:
-        user_id: null while it is an invitation
-        secret: null when the reply is repeated
+        user_id: null until the invitation is accepted
+        secret: null in a repeated response
     """
 
     id: str
@@ -29,10 +29,10 @@ class InvitationOut(Struct, frozen=True, kw_only=True):
 
 
 class MemberOut(Struct, frozen=True, kw_only=True):
-    """A member of a team, or an invitation that is open until `expires_at`.
+    """A member of a team, or an open invitation, valid until `expires_at`.
 
     Attributes:
-        user_id: null while it is an invitation
+        user_id: null until the invitation is accepted
     """
 
     id: str
@@ -81,7 +81,7 @@ class TeamOut(Struct, frozen=True, kw_only=True):
 
 
 class TransferOut(Struct, frozen=True, kw_only=True):
-    """A transfer: a line on both statements."""
+    """A transfer, shown as an entry on both statements."""
 
     id: str
     amount: str

@@ -14,7 +14,7 @@ class NewToken(Struct, frozen=True, kw_only=True):
 
     Attributes:
         prefix: The token's text begins with berth_<prefix>_
-        token: null when the reply is repeated
+        token: null in a repeated response
     """
 
     id: str

@@ -23,7 +23,7 @@ class BonusOut(Struct, frozen=True, kw_only=True):
 
 
 class DisputeOut(Struct, frozen=True, kw_only=True):
-    """Money that the cardholder's bank has taken back; when `won`, it is in the wallet again."""
+    """Money that the cardholder's bank has reversed; when `won`, it is back in the wallet."""
 
     amount: str
     state: str
@@ -36,7 +36,7 @@ Origin = Literal["checkout", "auto"] | str
 
 
 class RefundOut(Struct, frozen=True, kw_only=True):
-    """Money on its way back to the card; when `failed`, it is in the wallet again."""
+    """A refund to the card; when `failed`, the amount is back in the wallet."""
 
     amount: str
     state: str
@@ -52,7 +52,7 @@ class TopUpDetail(Struct, frozen=True, kw_only=True):
 
     Attributes:
         checkout_url: Stripe's payment page; empty once it can no longer be paid
-        failure: The last message of the card's bank
+        failure: The last message from the card issuer
         refundable: Amount that can be refunded to the card
         refund_takes: Amount deducted from the wallet for the used bonus of this top-up
     """
@@ -75,11 +75,11 @@ class TopUpDetail(Struct, frozen=True, kw_only=True):
 
 
 class TopUpOut(Struct, frozen=True, kw_only=True):
-    """A card payment; it is credited when Stripe says that it is paid (state `succeeded`).
+    """A card payment, credited once Stripe confirms it (state `succeeded`).
 
     Attributes:
         checkout_url: Stripe's payment page; empty once it can no longer be paid
-        failure: The last message of the card's bank
+        failure: The last message from the card issuer
     """
 
     id: str

@@ -13,7 +13,7 @@ class RecordsOut(Struct, frozen=True, kw_only=True):
     """Signed usage records, oldest first.
 
     Attributes:
-        key_id: Of the key at /.well-known/berth-ledger-key
+        key_id: ID of the key at /.well-known/berth-ledger-key
         next: `after` of the next page; null at the end
     """
 

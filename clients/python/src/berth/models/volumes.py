@@ -25,10 +25,10 @@ class PaginatedVolumeOutList(Struct, frozen=True, kw_only=True):
 
 
 class VolumeGrowth(Struct, frozen=True, kw_only=True):
-    """Size and price of a volume once its host has made it larger.
+    """Size and price of a volume once its host has expanded it.
 
     Attributes:
-        daily_rate: Charged from then on
+        daily_rate: Charged once expanded
     """
 
     size_gb: int
@@ -39,14 +39,14 @@ class VolumeMoveOut(Struct, frozen=True, kw_only=True):
     """A transfer of a volume to another host, as a move or a copy.
 
     Attributes:
-        target: Of a move the volume itself
-        daily_rate: Of the whole volume there, charged from when it has come
-        for_instance: inst_…: the one that runs when it has come
-        checksum: Of names, sizes and every chunk; the receiving host has read it all again
-        bytes: What had to travel: all but its empty room
-        cuts: How often the way broke and the copying went on
-        switched_at: From then on it is the new host's
-        ended_at: Nothing is left over anywhere
+        target: For a move, the volume itself
+        daily_rate: Daily rate of the volume on the new host, charged from its arrival
+        for_instance: inst_…: the instance that starts once it has arrived
+        checksum: Over names, sizes and all chunks; verified by the receiving host
+        bytes: Bytes transferred, excluding empty blocks
+        cuts: How often the connection was interrupted and copying resumed
+        switched_at: When the new host took over
+        ended_at: When cleanup was complete on both hosts
     """
 
     id: str
@@ -76,15 +76,15 @@ class VolumeOut(Struct, frozen=True, kw_only=True):
     """Named storage that outlives instances.
 
     Attributes:
-        path: Where an instance finds it
-        attached_to: inst_…: the one instance that writes it
-        usage: null until an instance has had it, and on simulated hosts
-        growth: While it is being made larger
-        move: While it is on its way to another host, or a copy of it is
-        snapshot: What it began as
-        delete_at: Nobody pays for it: it is deleted then
-        lost_at: Its host does not find it; it costs nothing until it is back
-        restore_from: Of a lost one: a snapshot that it can be put back to, if there is one
+        path: Mount path in an instance
+        attached_to: inst_…: the instance it is attached to
+        usage: null until first attached, and on simulated hosts
+        growth: Set while it is being expanded
+        move: Set while it is moved or copied to another host
+        snapshot: The snapshot it was created from
+        delete_at: When it is deleted because it is unpaid
+        lost_at: Since when its host can't find it; not charged until it is back
+        restore_from: For a lost volume: a snapshot from which it can be restored, if any
     """
 
     id: str

@@ -25,11 +25,11 @@ class EntriesOut(Struct, frozen=True, kw_only=True):
 
 
 class EntryOut(Struct, frozen=True, kw_only=True):
-    """One line of the statement: what, when, how long, at which rate, and the posted balance after it.
+    """One entry of the statement: what, when, how long, at which rate, and the balance after it.
 
     Attributes:
-        hourly_rate: If the rate is hourly
-        rate: For each `unit`
+        hourly_rate: Set if the rate is hourly
+        rate: Per `unit`
         unit: `hour`, `day`, or empty without a rate
         mode: The billing mode, for usage
         amount: Negative: a charge
@@ -53,11 +53,12 @@ class EntryOut(Struct, frozen=True, kw_only=True):
 
 
 class GapOut(Struct, frozen=True, kw_only=True):
-    """Time next to the line that is not charged.
+    """Adjacent time that is not charged.
 
     Attributes:
-        end: null: nothing came after it
-        why: `stopped`: a stop's grace was over; `money`: no money was held for more; `silent`: no report proved it
+        end: null: nothing follows
+        why: `stopped`: a stop's grace period was over; `money`: no funds were held; `silent`: no report confirmed
+            it
     """
 
     begin: datetime
@@ -67,10 +68,10 @@ class GapOut(Struct, frozen=True, kw_only=True):
 
 
 class LineOut(Struct, frozen=True, kw_only=True):
-    """One statement line with everything that its amount follows from.
+    """One statement entry with everything its amount is calculated from.
 
     Attributes:
-        posting_key: Unique for good: nothing is booked twice
+        posting_key: Unique, so that nothing is booked twice
         reports: null where no reports are needed
         signed: The same for renter and host
         seal: null until the next seal, within the hour
@@ -94,7 +95,7 @@ class LineOut(Struct, frozen=True, kw_only=True):
 
 
 class ReadingOut(Struct, frozen=True, kw_only=True):
-    """Usage that the host's agent measured with one report."""
+    """Usage measured by the host's agent in one report."""
 
     at: datetime
     gpu_util_pct: float
@@ -106,7 +107,7 @@ class ReadingOut(Struct, frozen=True, kw_only=True):
 class ReportsOut(Struct, frozen=True, kw_only=True):
     """Stored reports of the period.
 
-    Two that are at most 120 s apart prove the time between them.
+    Two reports at most 120 s apart confirm the time between them.
 
     Attributes:
         readings: The first 200
@@ -123,7 +124,7 @@ Side = Literal["renter", "host"] | str
 
 
 class SpendOut(Struct, frozen=True, kw_only=True):
-    """Spending within some days."""
+    """Spending in a period."""
 
     since: str
     until: str
@@ -137,7 +138,7 @@ class SpendRow(Struct, frozen=True, kw_only=True):
 
     Attributes:
         key: The day, the mode, or the source, such as `instance:…`
-        what: In words, for a source
+        what: Description, for a source
     """
 
     key: str
@@ -164,10 +165,10 @@ StandingOutState = Literal["good", "low", "exhausted"] | str
 
 
 class StepOut(Struct, frozen=True, kw_only=True):
-    """A rate, and the continuous use from which on it holds.
+    """A rate, and the continuous use after which it applies.
 
     Attributes:
-        here: The line is within this step
+        here: This entry is within this step
     """
 
     from_seconds: float
@@ -183,15 +184,15 @@ class UseOut(Struct, frozen=True, kw_only=True):
     Within one rate that is seconds × rate ÷ unit_seconds, up to the rounding of its two ends.
 
     Attributes:
-        given_back: The line gives back what this period had been charged
-        by_the_clock: Charged without reports: terms, disks, kept GPUs
-        funded_until: Up to here its hold pays
-        capped_at: A stop's request and grace
-        held_from: Since when money is held for it
+        given_back: This entry refunds what was charged for the period
+        by_the_clock: Billed by calendar time, without reports: terms, disks, kept GPUs
+        funded_until: The hold covers usage up to this time
+        capped_at: The stop request plus its grace period
+        held_from: Since when funds are held for it
         used_before_s: Continuous use when the period began, seconds
-        unit_seconds: The rate is for so many seconds
+        unit_seconds: The number of seconds that the rate covers
         unrounded_micros: seconds × rate ÷ unit_seconds, in millionths
-        fee_bps: The platform's part, hundredths of a percent
+        fee_bps: Platform fee, in hundredths of a percent
     """
 
     given_back: bool
@@ -224,15 +225,15 @@ class UseOut(Struct, frozen=True, kw_only=True):
 
 
 class WalletOut(Struct, frozen=True, kw_only=True):
-    """The wallet now; accrued use is paid out of the held money.
+    """The wallet; accrued usage is paid from held funds.
 
     Attributes:
         balance: The sum of all entries
-        accrued: Used and confirmed, posted with the next hour
+        accrued: Confirmed usage, posted at the next full hour
         live_balance: The balance minus accrued usage
         held: On hold for running instances; covers accrued usage
         spendable: Available for a new rental
-        hourly_rate: Of everything that runs now
+        hourly_rate: For everything that is running now
         runway_hours: null when nothing runs
     """
 

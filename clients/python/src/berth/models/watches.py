@@ -20,14 +20,14 @@ WatchAction = Literal["tell", "rent"] | str
 
 
 class WatchOut(Struct, frozen=True, kw_only=True):
-    """An entry of the wait list, and what became of it.
+    """A waitlist entry and its outcome.
 
     Attributes:
-        ahead: How many waiting places are before it; null when it waits no more
-        max_price: Per GPU and hour, disk included
-        held: Set aside for it now: one hour of all its GPUs at the highest price
-        offer: Where it was served
-        instance: What was rented
+        ahead: Number of entries ahead of it; null once it no longer waits
+        max_price: Per GPU-hour, disk included
+        held: On hold for it now: one hour of all its GPUs at the max price
+        offer: The offer that became available
+        instance: The rented instance
         reason: Why it failed: image_gone, keys_gone, account_closed, search_unreadable
     """
 

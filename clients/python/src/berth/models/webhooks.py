@@ -14,7 +14,7 @@ class DeliveryOut(Struct, frozen=True, kw_only=True):
     """Delivery of one event to one webhook.
 
     Attributes:
-        fault: Why the last attempt failed; empty when it was taken
+        fault: Why the last attempt failed; empty once delivered
     """
 
     id: str
@@ -71,7 +71,7 @@ class WebhookOut(Struct, frozen=True, kw_only=True):
 
     Attributes:
         kinds: Empty: all
-        former_secret_until: Until then messages carry a second signature
+        former_secret_until: Until then, messages are also signed with the previous secret
     """
 
     id: str
@@ -89,8 +89,8 @@ class WebhookWithSecret(Struct, frozen=True, kw_only=True):
 
     Attributes:
         kinds: Empty: all
-        former_secret_until: Until then messages carry a second signature
-        secret: null when the reply is repeated
+        former_secret_until: Until then, messages are also signed with the previous secret
+        secret: null in a repeated response
     """
 
     id: str

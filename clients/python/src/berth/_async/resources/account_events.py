@@ -28,7 +28,7 @@ class AccountEvents(AsyncResource):
         Entries are never changed or removed.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(

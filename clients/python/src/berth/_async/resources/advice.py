@@ -34,21 +34,21 @@ class Advice(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.AdviceOut:
-        """Return GPUs, host, time and offers for a workload, with the reason for each step.
+        """Recommend GPUs, host and offers for a workload, with the reason for each step.
 
-        It changes nothing.
+        Changes nothing.
 
         Args:
             parameters: Number of parameters, such as 7000000000
-            batch: Samples in one step over all GPUs; for inference, conversations or images at once
-            sequence: Tokens of a sample or a conversation
-            pixels: Side of an image
-            layers: Of a transformer; 0: estimated
+            batch: Samples per step over all GPUs; for inference, concurrent conversations or images
+            sequence: Tokens per sample or conversation
+            pixels: Image side length
+            layers: Layers of a transformer; 0: estimated
             hidden: Width of a transformer; 0: estimated
-            kv_share: Per cent of the heads with keys and values of their own (grouped-query attention)
+            kv_share: Percentage of heads with their own keys and values (grouped-query attention)
             recompute: Activations are recomputed in the backward pass
-            items: Tokens, or images, of one pass; 0: unknown
-            epochs: Passes
+            items: Tokens or images per pass; 0: unknown
+            epochs: Number of passes
             dataset_gb: Size of the data set
         """
         return await self._send(

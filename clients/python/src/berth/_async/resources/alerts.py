@@ -24,8 +24,8 @@ class Alerts(AsyncResource):
 
         Args:
             instance: inst_…
-            limit: Rows in a page
-            open: Only those that go on
+            limit: Rows per page
+            open: Only open alerts
         """
         return self._pages(
             Call(

@@ -11,11 +11,11 @@ from berth._core.calls import Call
 
 class ArchiveDefault(AsyncResource):
     async def get(self, *, timeout: float | None = None) -> models.ArchiveDefaultOut:
-        """Archiving of the data disks of all instances without a choice of their own."""
+        """Return the default archive setting for data disks."""
         return await self._send(Call("GET", "/api/v1/archive-default", models.ArchiveDefaultOut, timeout=timeout))
 
     async def set(self, *, connection: str | None, timeout: float | None = None) -> models.ArchiveDefaultOut:
-        """Set where data disks are archived unless an instance says otherwise.
+        """Set the default archive setting for data disks; instances can override it.
 
         Args:
             connection: conn_…; null: nothing is archived

@@ -17,10 +17,10 @@ class Budgets(AsyncResource):
     def list(
         self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> AsyncPager[models.PaginatedBudgetOutList, models.BudgetOut]:
-        """Your budgets.
+        """List your budgets.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/budgets", models.PaginatedBudgetOutList, query={"limit": limit}, timeout=timeout),
@@ -39,13 +39,13 @@ class Budgets(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.BudgetOut:
-        """Your budgets.
+        """List your budgets.
 
         Args:
             limit: A decimal string such as 100.00
             subject: inst_…, user_… or team_…; empty: yourself
-            period: A calendar month (UTC), or in all
-            hard: true: stops what it covers; false: tells
+            period: A calendar month (UTC), or in total
+            hard: true: hard limit, stops the instances it covers; false: alerts only
         """
         return await self._send(
             Call(
@@ -60,7 +60,7 @@ class Budgets(AsyncResource):
         )
 
     async def get(self, budget_id: str, *, timeout: float | None = None) -> models.BudgetOut:
-        """One of your budgets."""
+        """Return one of your budgets."""
         return await self._send(Call("GET", f"/api/v1/budgets/{self._part(budget_id)}", models.BudgetOut, timeout=timeout))
 
     async def change(
@@ -71,7 +71,7 @@ class Budgets(AsyncResource):
         hard: bool | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.BudgetOut:
-        """One of your budgets."""
+        """Return one of your budgets."""
         return await self._send(
             Call(
                 "PATCH",

@@ -15,10 +15,10 @@ class Datasets(AsyncResource):
     def list(
         self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> AsyncPager[models.PaginatedDataSetOutList, models.DataSetOut]:
-        """Public data sets.
+        """List public data sets.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/datasets", models.PaginatedDataSetOutList, query={"limit": limit}, timeout=timeout),
@@ -42,8 +42,8 @@ class Datasets(AsyncResource):
         Only staff may do that.
 
         Args:
-            snapshot: snap_…: one's own
-            slug: It is found at /pub/<slug>
+            snapshot: snap_…: one of your own
+            slug: Mounted at /pub/<slug>
         """
         return await self._send(
             Call(
@@ -77,10 +77,10 @@ class Datasets(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceStorageOut:
-        """Mount a public data set in a stopped instance of its host, from the next start on.
+        """Mount a public data set in a stopped instance on its host, starting with the next start.
 
         Args:
-            instance: inst_…: one of the same host, stopped
+            instance: inst_…: a stopped instance on the same host
         """
         return await self._send(
             Call(
@@ -106,7 +106,7 @@ class Datasets(AsyncResource):
         """Unmount a public data set from an instance, which must be stopped.
 
         Args:
-            instance: inst_…: one of the same host, stopped
+            instance: inst_…: a stopped instance on the same host
         """
         return await self._send(
             Call(

@@ -21,10 +21,10 @@ class DeviceLogins(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.DeviceLoginOut:
-        """Start a login of a program on a machine without a browser (RFC 8628).
+        """Start a device login, for a program on a machine without a browser (RFC 8628).
 
         Args:
-            client: Program and machine, as the person will see them, and the token's name
+            client: Program and machine, as shown to the user; also the token's name
         """
         return await self._send(
             Call(
@@ -41,11 +41,10 @@ class DeviceLogins(AsyncResource):
     async def token(
         self, *, device_code: str, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.DeviceTokenOut:
-        """Ask for the token of a login.
+        """Poll for the token of a device login.
 
-        Until a person has allowed it, the answer is 400 with the code `authorization_pending`; `slow_down`,
-        `access_denied`
-        and `expired_token` are as in RFC 8628.
+        Until the user allows it, the response is 400 with the code `authorization_pending`; `slow_down`,
+        `access_denied` and `expired_token` are as in RFC 8628.
         """
         return await self._send(
             Call(

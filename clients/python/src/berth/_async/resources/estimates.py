@@ -36,19 +36,19 @@ class Estimates(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.EstimateOut:
-        """Estimate what work costs in any billing mode, at any prices.
+        """Estimate the cost of a workload in any billing mode, at any prices.
 
         Args:
             unit_price: Per GPU and hour
-            modes: Modes to set side by side with their break-even; `discount` is then that of the reserved term
-            discount: Off the unit price: "0.58" or "58%"
-            tiers: Of the tiered mode, rising
-            storage_total: What storage costs, added as it is
-            peak_factor: Multiplies everything, storage too
-            term: Of the reserved mode; none: `hours` are paid
-            spot_price: The market price; or the unit price
-            floor: Of the spot mode
-            max_price: Of the spot mode
+            modes: Modes to compare, with their break-even points; `discount` then applies to the reserved term
+            discount: Discount on the unit price: "0.58" or "58%"
+            tiers: For the tiered mode, in ascending order
+            storage_total: Total storage cost, added to the result
+            peak_factor: Multiplies all costs, including storage
+            term: For the reserved mode; null: `hours` are charged
+            spot_price: Current market price; default: the unit price
+            floor: For the spot mode
+            max_price: For the spot mode
         """
         return await self._send(
             Call(

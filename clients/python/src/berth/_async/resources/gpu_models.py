@@ -13,7 +13,7 @@ from berth._core.calls import Call
 
 class GpuModels(AsyncResource):
     async def list(self, *, sort: str | UnsetType = UNSET, timeout: float | None = None) -> models.ModelList:
-        """List every GPU model that the market knows, with sources and present prices.
+        """List every GPU model in the catalog, with sources and current prices.
 
         Args:
             sort: Best first; models without the figure last

@@ -32,7 +32,7 @@ class Hosts(AsyncResource):
         until: str | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.HostEarningsOut:
-        """Return what one of your hosts has earned."""
+        """Return the earnings of one of your hosts."""
         return await self._send(
             Call(
                 "GET",
@@ -54,7 +54,7 @@ class Hosts(AsyncResource):
         """Change prices of your host, and which of its offers are listed.
 
         Args:
-            listed_until: null: no end date. Never before the promised end of existing leases
+            listed_until: null: no end date. Can't be before the committed end of existing leases
         """
         return await self._send(
             Call(
@@ -85,7 +85,7 @@ class Hosts(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.MaintenanceReply:
-        """Announce maintenance with a category and two times, or stop new rents now with `{"draining": true}`.
+        """Announce maintenance with a category and two times, or pause new rentals now with `{"draining": true}`.
 
         Args:
             draining: true: pause new rentals; running instances continue
@@ -130,10 +130,10 @@ class Hosts(AsyncResource):
     async def revoke_agent(
         self, host_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.Host:
-        """Refuse the agent from now on, until the host is enrolled with a new key; repeating it is harmless.
+        """Revoke the agent's key until the host is added again with a new one; idempotent.
 
-        The host counts as silent: its instances run on where they are, nobody pays for them, and nothing new
-        is rented.
+        The host counts as not responding: its instances keep running but are not charged, and there are no new
+        rentals.
         """
         return await self._send(
             Call(
@@ -177,7 +177,7 @@ class Hosts(AsyncResource):
         until: str | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.EarningsOut:
-        """Return what all your hosts have earned."""
+        """Return the earnings of all your hosts."""
         return await self._send(
             Call(
                 "GET",

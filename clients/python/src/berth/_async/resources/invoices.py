@@ -18,7 +18,7 @@ class Invoices(AsyncResource):
         """List your invoices and credit notes, newest first.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/invoices", models.PaginatedInvoiceSummaryList, query={"limit": limit}, timeout=timeout),

@@ -22,10 +22,10 @@ class JoinTokens(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.JoinToken:
-        """Create a token for enrolling one host; it is valid for 15 minutes.
+        """Create a token for adding one host; it is valid for 15 minutes.
 
         Args:
-            price_hourly: Initial price per GPU and hour; 0 keeps offers unlisted
+            price_hourly: Initial price per GPU-hour; 0 keeps offers unlisted
         """
         return await self._send(
             Call(

@@ -22,7 +22,7 @@ class Me(AsyncResource):
         """Return or change the profile that the token or session belongs to.
 
         Args:
-            is_host_owner: true opens the host panel
+            is_host_owner: true: shows the host panel
         """
         return await self._send(
             Call(

@@ -20,7 +20,7 @@ class NotificationChannels(AsyncResource):
         """List your notification channels, or add one.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -51,10 +51,10 @@ class NotificationChannels(AsyncResource):
 
         Args:
             kinds: Empty: all
-            url: Webhook URL (WeCom: or its key); of every service but Telegram. Never returned.
-            token: Bot token of Telegram. Never returned.
-            chat_id: Chat of Telegram. Never returned.
-            secret: Optional signing secret of Feishu, Lark or DingTalk, or of custom JSON. Never returned.
+            url: Webhook URL (WeCom: or its key); for every service except Telegram. Never returned.
+            token: Bot token, for Telegram. Never returned.
+            chat_id: Chat ID, for Telegram. Never returned.
+            secret: Optional signing secret, for Feishu, Lark, DingTalk or custom JSON. Never returned.
         """
         return await self._send(
             Call(
@@ -100,9 +100,9 @@ class NotificationChannels(AsyncResource):
         Args:
             kinds: Empty: all
             url: Webhook URL (WeCom: or its key). Never returned.
-            token: Bot token of Telegram. Never returned.
-            chat_id: Chat of Telegram. Never returned.
-            secret: Signing secret of Feishu, Lark or DingTalk, or of custom JSON. Never returned.
+            token: Bot token, for Telegram. Never returned.
+            chat_id: Chat ID, for Telegram. Never returned.
+            secret: Signing secret, for Feishu, Lark, DingTalk or custom JSON. Never returned.
         """
         return await self._send(
             Call(
@@ -134,7 +134,7 @@ class NotificationChannels(AsyncResource):
         """List sent and waiting notifications of a channel, newest first; they are kept for 30 days.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -185,7 +185,7 @@ class NotificationChannels(AsyncResource):
     async def test(
         self, channel_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.NotificationOut:
-        """Send a test notification now; its delivery says what the service answered."""
+        """Send a test notification; its delivery has the service's response."""
         return await self._send(
             Call(
                 "POST",

@@ -37,7 +37,7 @@ class Offers(AsyncResource):
             data_disk_gb: Size of the data disk; the host must have space for it, and every price includes it, in GB
             gpu_count: Number of GPUs together; total prices are for all of them
             image: Image, by slug or ID; hosts that can't run it are excluded
-            limit: Offers in a page
+            limit: Offers per page
             mountable_volume: vol_…: only offers in its region; `volume` of each says whether it is on this host or is
                 migrated first
             q: A search line such as `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`; GET /search-terms
@@ -115,7 +115,7 @@ class Offers(AsyncResource):
     async def spot_prices(
         self, offer_id: str, *, days: int | UnsetType = UNSET, timeout: float | None = None
     ) -> models.SpotHistoryOut:
-        """Return the spot prices of an offer, now and before.
+        """Return the current and past spot prices of an offer.
 
         Args:
             days: Number of days, including today
@@ -189,7 +189,7 @@ class Offers(AsyncResource):
             data_disk_gb: Size of the data disk; the host must have space for it, and every price includes it, in GB
             gpu_count: Number of GPUs together; total prices are for all of them
             image: Image, by slug or ID; hosts that can't run it are excluded
-            limit: Offers in a page
+            limit: Offers per page
             mountable_volume: vol_…: only offers in its region; `volume` of each says whether it is on this host or is
                 migrated first
             q: A search line such as `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`; GET /search-terms

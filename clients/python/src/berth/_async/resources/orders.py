@@ -25,13 +25,13 @@ class Orders(AsyncResource):
         until: datetime | str | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> AsyncPager[models.PaginatedOrderOutList, models.OrderOut]:
-        """List your decisions that cost or may cost money, newest first.
+        """List your orders, newest first.
 
         Args:
-            limit: Rows in a page
-            since: From this moment on
-            source: Of this instance: inst_…
-            until: Before this moment
+            limit: Rows per page
+            since: At or after this time
+            source: Only for this instance: inst_…
+            until: Before this time
         """
         return self._pages(
             Call(

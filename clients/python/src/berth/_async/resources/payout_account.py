@@ -32,7 +32,7 @@ class PayoutAccount(AsyncResource):
     ) -> models.PayoutAccountOut:
         """Set the account that receives your earnings.
 
-        Works only in a session that has just confirmed the password or second factor; never by a token.
+        Only works in a session that has just confirmed the password or second factor, never with a token.
 
         Args:
             minimum: Default 10.00

@@ -44,5 +44,5 @@ class Payouts(AsyncResource):
         return await self._send(Call("GET", f"/api/v1/payouts/{self._part(payout_id)}", models.PayoutOut, timeout=timeout))
 
     async def payable(self, *, timeout: float | None = None) -> models.PayableOut:
-        """Return how much of your earnings can be paid out now, and what keeps the rest."""
+        """Return how much of your earnings can be paid out now, and why the rest can't."""
         return await self._send(Call("GET", "/api/v1/payouts/payable", models.PayableOut, timeout=timeout))

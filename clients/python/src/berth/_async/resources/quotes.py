@@ -51,25 +51,25 @@ class Quotes(AsyncResource):
         Args:
             env: Environment variables by name
             secrets: Secret environment variables by name; only the names are ever returned
-            command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-            args: Added to the command
-            entrypoint: Instead of the image's; of an official image, in front of the command
-            workdir: Where the command starts; an absolute path
-            user: Who runs the command and the start script: name, uid or uid:gid
-            shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-            on_start: Script that runs once after each start; its log and exit code can be read
+            command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+            args: Arguments appended to the command
+            entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+            workdir: Working directory of the command; an absolute path
+            user: User for the command and the start script: name, uid or uid:gid
+            shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+            on_start: Script that runs once after each start; its log and exit code are available
             readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
-            launch_template: tmpl_… or its slug, each alone or as …@version
-            inputs: Values of the template's inputs by name; left out: its presets
+            launch_template: tmpl_… or its slug, optionally with @version
+            inputs: Values of the template's inputs by name; default: its defaults
             offer: offr_…; required unless `instance` is given
-            instance: inst_…: a change in place of this instance; then offer, GPUs, image and disk are its own
+            instance: inst_…: change this instance in place; offer, GPUs, image and disk are then its own
             image: Slug or img_…
-            data_disk_gb: Above the free quota it costs per GB-day
-            term: Of a reserved quote; one that the offer sells
-            payment: Of a reserved quote; left out: upfront
-            max_price: Of a spot quote: the most per GPU and hour, the floor at least
-            hours: How long the projection looks ahead; left out: the whole term, else one hour
-            allow_from: Networks that SSH is to be restricted to later: checked against the host, and not stored
+            data_disk_gb: Charged per GB-day above the free allowance
+            term: For a reserved quote; one of the offer's terms
+            payment: For a reserved quote; default: upfront
+            max_price: For a spot quote: max price per GPU-hour, at least the floor price
+            hours: Length of the projection; default: the whole term, otherwise one hour
+            allow_from: Planned IP allowlist of SSH; only checked against the host, not stored
         """
         return await self._send(
             Call(

@@ -15,10 +15,10 @@ class Snapshots(AsyncResource):
     def list(
         self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> AsyncPager[models.PaginatedSnapshotOutList, models.SnapshotOut]:
-        """Your snapshots.
+        """List your snapshots.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/snapshots", models.PaginatedSnapshotOutList, query={"limit": limit}, timeout=timeout),
@@ -35,7 +35,7 @@ class Snapshots(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.SnapshotOut:
-        """Your snapshots.
+        """List your snapshots.
 
         Args:
             volume: vol_…
@@ -54,13 +54,13 @@ class Snapshots(AsyncResource):
         )
 
     async def get(self, snapshot_id: str, *, timeout: float | None = None) -> models.SnapshotOut:
-        """One of your snapshots."""
+        """Return one of your snapshots."""
         return await self._send(
             Call("GET", f"/api/v1/snapshots/{self._part(snapshot_id)}", models.SnapshotOut, timeout=timeout)
         )
 
     async def delete(self, snapshot_id: str, *, timeout: float | None = None) -> models.SnapshotOut:
-        """One of your snapshots."""
+        """Return one of your snapshots."""
         return await self._send(
             Call("DELETE", f"/api/v1/snapshots/{self._part(snapshot_id)}", models.SnapshotOut, timeout=timeout)
         )

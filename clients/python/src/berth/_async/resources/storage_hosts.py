@@ -11,5 +11,5 @@ from berth._core.calls import Call
 
 class StorageHosts(AsyncResource):
     async def list(self, *, timeout: float | None = None) -> tuple[models.StorageHostOut, ...]:
-        """List the hosts that take volumes now, with their price per GB."""
+        """List the hosts that can store volumes now, with their price per GB."""
         return await self._send(Call("GET", "/api/v1/storage-hosts", tuple[models.StorageHostOut, ...], timeout=timeout))

@@ -21,7 +21,7 @@ class Tokens(AsyncResource):
         """List the tokens of your account, or create one.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/tokens", models.PaginatedTokenList, query={"limit": limit}, timeout=timeout), models.Token

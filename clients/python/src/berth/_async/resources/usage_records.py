@@ -23,14 +23,14 @@ class UsageRecords(AsyncResource):
         until: datetime | str | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.RecordsOut:
-        """List what you paid for or earned by, as signed records.
+        """List your charges and earnings as signed usage records.
 
         The other side of each charge gets the same record.
 
         Args:
             after: `next` of the previous page
-            since: Booked at or after this moment
-            until: Booked before this moment
+            since: Booked at or after this time
+            until: Booked before this time
         """
         return await self._send(
             Call(

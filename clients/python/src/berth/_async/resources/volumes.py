@@ -17,10 +17,10 @@ class Volumes(AsyncResource):
     def list(
         self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> AsyncPager[models.PaginatedVolumeOutList, models.VolumeOut]:
-        """Your volumes.
+        """List your volumes.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/volumes", models.PaginatedVolumeOutList, query={"limit": limit}, timeout=timeout),
@@ -39,14 +39,14 @@ class Volumes(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.VolumeOut:
-        """Your volumes.
+        """List your volumes.
 
         Args:
-            name: Lower-case letters, digits and hyphens: it is found at /mnt/<name>
-            size_gb: Left out: the snapshot's
-            host: host_…; GET /storage-hosts lists those that take volumes
+            name: Lowercase letters, digits and hyphens; mounted at /mnt/<name>
+            size_gb: Default: the size of the snapshot
+            host: host_…; see GET /storage-hosts
             snapshot: snap_…
-            max_daily_rate: Refuse when a day of it would cost more
+            max_daily_rate: Fails if it would cost more per day
         """
         return await self._send(
             Call(
@@ -67,7 +67,7 @@ class Volumes(AsyncResource):
         )
 
     async def get(self, volume_id: str, *, timeout: float | None = None) -> models.VolumeOut:
-        """One of your volumes."""
+        """Return one of your volumes."""
         return await self._send(Call("GET", f"/api/v1/volumes/{self._part(volume_id)}", models.VolumeOut, timeout=timeout))
 
     async def delete(self, volume_id: str, *, timeout: float | None = None) -> models.VolumeOut:
@@ -88,13 +88,13 @@ class Volumes(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.VolumeOut:
-        """Attach a volume to a stopped instance of its host, which mounts it at its next start.
+        """Attach a volume to a stopped instance on its host, which mounts it at its next start.
 
-        If the instance has launch settings, or an image that is not the market's own, this also needs the scope
+        If the instance has launch settings, or an image that isn't official, this also requires the scope
         `instances:connect`.
 
         Args:
-            instance: inst_…: one of the same host, stopped
+            instance: inst_…: a stopped instance on the same host
         """
         return await self._send(
             Call(
@@ -111,9 +111,9 @@ class Volumes(AsyncResource):
     async def cancel_move(
         self, volume_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.VolumeOut:
-        """Cancel a transfer while it copies.
+        """Cancel a transfer while it is copying.
 
-        The volume is as before, and an unfinished copy is discarded.
+        The volume is unchanged, and an unfinished copy is discarded.
         """
         return await self._send(
             Call(
@@ -138,14 +138,14 @@ class Volumes(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.VolumeOut:
-        """Copy a volume that is not attached into a new one on another host, of any region.
+        """Copy a detached volume to a new one on another host, in any region.
 
-        It returns the new volume, which is charged once it is ready.
+        Returns the new volume, which is charged once it is ready.
 
         Args:
-            host: host_…: another one, of any region
-            name: Lower-case letters, digits and hyphens
-            max_daily_rate: Refuse when a day of it there would cost more
+            host: host_…: another host, in any region
+            name: Lowercase letters, digits and hyphens
+            max_daily_rate: Fails if it would cost more per day there
         """
         return await self._send(
             Call(
@@ -185,13 +185,13 @@ class Volumes(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.VolumeOut:
-        """Move a volume that is not attached to another host of its region.
+        """Move a detached volume to another host in its region.
 
-        It keeps its id and name. The old host keeps all data unchanged until the other has all of it.
+        It keeps its id and name. The old host keeps the data unchanged until the new host has all of it.
 
         Args:
-            host: host_…: another one of the same region; GET /storage-hosts lists those that take volumes
-            max_daily_rate: Refuse when a day of it there would cost more
+            host: host_…: another host in the same region; see GET /storage-hosts
+            max_daily_rate: Fails if it would cost more per day there
         """
         return await self._send(
             Call(
@@ -211,7 +211,7 @@ class Volumes(AsyncResource):
         """List all transfers from or to a volume, newest first.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -234,13 +234,13 @@ class Volumes(AsyncResource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.VolumeOut:
-        """Make a volume larger.
+        """Expand a volume.
 
-        In use it grows where the host's kernel can do that, else at the instance's next start. `growth` says which
-        size and price it will have; with ?dry_run=true nothing else happens.
+        A volume in use is expanded online if the host's kernel supports it, otherwise at the instance's next
+        start. `growth` has the new size and price; with ?dry_run=true nothing else happens.
 
         Args:
-            max_daily_rate: Refuse when a day of it would cost more
+            max_daily_rate: Fails if it would cost more per day
         """
         return await self._send(
             Call(
@@ -257,10 +257,10 @@ class Volumes(AsyncResource):
     def syncs_list(
         self, volume_id: str, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> AsyncPager[models.PaginatedSyncOutList, models.SyncOut]:
-        """Syncs of one of your volumes.
+        """List syncs of one of your volumes.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -291,9 +291,9 @@ class Volumes(AsyncResource):
         Args:
             connection: conn_…
             direction: up: to object storage; down: from it
-            path: A folder of the disk; left out: all of it
-            folder: In the connection's own folder
-            delete_extra: Delete at the destination what the source does not have
+            path: A folder on the disk; default: the whole disk
+            folder: Relative to the connection's folder
+            delete_extra: Delete files at the destination that the source doesn't have
         """
         return await self._send(
             Call(

@@ -31,9 +31,9 @@ class Wallet(AsyncResource):
         """List the statement of your wallet, newest first.
 
         Args:
-            since: Posted at or after this moment
+            since: Posted at or after this time
             source: An instance ID: the instance, its disk, its kept GPUs
-            until: Posted before this moment
+            until: Posted before this time
         """
         return self._pages(
             Call(
@@ -58,9 +58,9 @@ class Wallet(AsyncResource):
         """Return the statement of your wallet as CSV: UTF-8 with a byte order mark, amounts as exact decimals.
 
         Args:
-            since: Posted at or after this moment
+            since: Posted at or after this time
             source: An instance ID: the instance, its disk, its kept GPUs
-            until: Posted before this moment
+            until: Posted before this time
         """
         return await self._send(
             Call(
@@ -73,7 +73,7 @@ class Wallet(AsyncResource):
         )
 
     async def entries_get(self, line_id: str, *, timeout: float | None = None) -> models.LineOut:
-        """Return one statement line, explained."""
+        """Return one statement entry with the details of its calculation."""
         return await self._send(
             Call("GET", f"/api/v1/wallet/entries/{self._part(line_id)}", models.LineOut, timeout=timeout)
         )
@@ -86,7 +86,7 @@ class Wallet(AsyncResource):
         until: str | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.SpendOut:
-        """Return what your wallet spent, by day, mode or source, less refunds.
+        """Return your spending by day, mode or source, net of refunds.
 
         Args:
             since: First day (UTC); default: 30 days ago

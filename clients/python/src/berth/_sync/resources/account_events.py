@@ -28,7 +28,7 @@ class AccountEvents(Resource):
         Entries are never changed or removed.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(

@@ -11,11 +11,11 @@ from berth._sync.resource import Resource
 
 class ArchiveDefault(Resource):
     def get(self, *, timeout: float | None = None) -> models.ArchiveDefaultOut:
-        """Archiving of the data disks of all instances without a choice of their own."""
+        """Return the default archive setting for data disks."""
         return self._send(Call("GET", "/api/v1/archive-default", models.ArchiveDefaultOut, timeout=timeout))
 
     def set(self, *, connection: str | None, timeout: float | None = None) -> models.ArchiveDefaultOut:
-        """Set where data disks are archived unless an instance says otherwise.
+        """Set the default archive setting for data disks; instances can override it.
 
         Args:
             connection: conn_…; null: nothing is archived

@@ -18,7 +18,7 @@ class Coupons(Resource):
         """List your coupons in the order in which they are spent.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/coupons", models.PaginatedCouponOutList, query={"limit": limit}, timeout=timeout),

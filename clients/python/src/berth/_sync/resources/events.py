@@ -28,7 +28,7 @@ class Events(Resource):
 
         Args:
             instance: inst_…
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(

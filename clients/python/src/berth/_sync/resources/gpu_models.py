@@ -13,7 +13,7 @@ from berth._sync.resource import Resource
 
 class GpuModels(Resource):
     def list(self, *, sort: str | UnsetType = UNSET, timeout: float | None = None) -> models.ModelList:
-        """List every GPU model that the market knows, with sources and present prices.
+        """List every GPU model in the catalog, with sources and current prices.
 
         Args:
             sort: Best first; models without the figure last

@@ -15,11 +15,11 @@ class Images(Resource):
     def list(
         self, *, limit: int | UnsetType = UNSET, source: str | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedImageOutList, models.ImageOut]:
-        """Images that an instance can run.
+        """List images that an instance can run.
 
         Args:
-            limit: Rows in a page
-            source: Left out: everything that you can run
+            limit: Rows per page
+            source: Default: everything you can run
         """
         return self._pages(
             Call(
@@ -62,11 +62,11 @@ class Images(Resource):
         )
 
     def get(self, image_id: str, *, timeout: float | None = None) -> models.ImageOut:
-        """One image that you can run or own."""
+        """Return one image that you can run or own."""
         return self._send(Call("GET", f"/api/v1/images/{self._part(image_id)}", models.ImageOut, timeout=timeout))
 
     def remove(self, image_id: str, *, timeout: float | None = None) -> models.ImageOut:
-        """Remove one of your images.
+        """Delete one of your images.
 
         Instances that run it are not affected; if it is stored on a host, it is deleted there.
         """
@@ -85,10 +85,10 @@ class Images(Resource):
     ) -> models.ImageOut:
         """Share an image with everyone.
 
-        This also needs the scope `instances:connect`, since a saved image shows everyone the files of its instance.
+        Also requires the scope `instances:connect`, since a saved image exposes the files of its instance.
 
         Args:
-            name: In the community list; an own name again makes a new version
+            name: Name in the community list; reusing one of your names creates a new version
         """
         return self._send(
             Call(
@@ -103,8 +103,8 @@ class Images(Resource):
         )
 
     def unshare(self, image_id: str, *, timeout: float | None = None) -> models.ImageOut:
-        """Stop sharing an image, so that nobody else can rent with it.
+        """Stop sharing an image, so that no one else can rent with it.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return self._send(Call("DELETE", f"/api/v1/images/{self._part(image_id)}/share", models.ImageOut, timeout=timeout))

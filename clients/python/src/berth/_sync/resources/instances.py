@@ -20,11 +20,11 @@ class Instances(Resource):
     def list(
         self, *, limit: int | UnsetType = UNSET, state: Sequence[str] | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedInstanceOutList, models.InstanceOut]:
-        """Your instances.
+        """List your instances.
 
         Args:
-            limit: Rows in a page
-            state: Only these; left out: all that are not gone
+            limit: Rows per page
+            state: Filter by state; default: all except released ones
         """
         return self._pages(
             Call(
@@ -73,35 +73,36 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Rent an instance by a quote.
+        """Rent an instance from a quote.
 
-        With volumes, launch settings, and an image that is not the market's own, also need the scope
-        `instances:connect`, since its programs can read them.
+        With volumes, launch settings, or an image that isn't official, this also requires the scope
+        `instances:connect`, since the instance's programs can read them.
 
         Args:
             quote_id: quot_…
             env: Environment variables by name
             secrets: Secret environment variables by name; only the names are ever returned
-            command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-            args: Added to the command
-            entrypoint: Instead of the image's; of an official image, in front of the command
-            workdir: Where the command starts; an absolute path
-            user: Who runs the command and the start script: name, uid or uid:gid
-            shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-            on_start: Script that runs once after each start; its log and exit code can be read
+            command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+            args: Arguments appended to the command
+            entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+            workdir: Working directory of the command; an absolute path
+            user: User for the command and the start script: name, uid or uid:gid
+            shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+            on_start: Script that runs once after each start; its log and exit code are available
             readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
-            launch_template: tmpl_… or its slug, each alone or as …@version
-            inputs: Values of the template's inputs by name; left out: its presets
-            auto_renew: Of a reserved term: again at its end, at the price then
-            offer: This and the next ones: refused unless the quote says the same
+            launch_template: tmpl_… or its slug, optionally with @version
+            inputs: Values of the template's inputs by name; default: its defaults
+            auto_renew: For reserved terms: renew at the end, at the then-current price
+            offer: This field and the following ones must match the quote
             image: Slug or img_…
-            max_total: Refused when due_now or projected_total is more
-            signature: As the quote has it
-            ssh_key_ids: key_…; left out: all of the account, those added later too
-            volume_ids: vol_…: volumes on the offer's host, found at /mnt/<name>
-            data_sets: Public data sets there, found at /pub/<slug>
+            max_total: Fails if due_now or projected_total is higher
+            signature: The signature of the quote
+            ssh_key_ids: key_…; default: all keys of the account, including those added later
+            volume_ids: vol_…: volumes on the offer's host, mounted at /mnt/<name>
+            data_sets: Public data sets on the host, mounted at /pub/<slug>
             ports: Extra container ports to publish
-            udp_ports: Further ones, published for UDP as well as TCP; refused on hosts that can't (`udp_unsupported`)
+            udp_ports: Further ports, published for UDP as well as TCP; fails on hosts without UDP support
+                (`udp_unsupported`)
         """
         return self._send(
             Call(
@@ -146,7 +147,7 @@ class Instances(Resource):
         )
 
     def get(self, instance_id: str, *, timeout: float | None = None) -> models.InstanceOut:
-        """One of your instances."""
+        """Return one of your instances."""
         return self._send(Call("GET", f"/api/v1/instances/{self._part(instance_id)}", models.InstanceOut, timeout=timeout))
 
     def update(
@@ -159,11 +160,11 @@ class Instances(Resource):
         name: str | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """One of your instances.
+        """Return one of your instances.
 
         Args:
-            locked: Refuses release and re-imaging, timed release too
-            idle_stop: null: it is not stopped for idling
+            locked: Blocks release, scheduled release and image changes
+            idle_stop: null: no idle stop
         """
         return self._send(
             Call(
@@ -178,14 +179,14 @@ class Instances(Resource):
     def release(self, instance_id: str, *, timeout: float | None = None) -> models.InstanceOut:
         """Release an instance: its container and its data are deleted.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return self._send(
             Call("DELETE", f"/api/v1/instances/{self._part(instance_id)}", models.InstanceOut, timeout=timeout)
         )
 
     def access(self, instance_id: str, *, timeout: float | None = None) -> models.AccessOut:
-        """Return the addresses of an instance and who may log in."""
+        """Return the addresses of an instance and its access settings."""
         return self._send(
             Call("GET", f"/api/v1/instances/{self._part(instance_id)}/access", models.AccessOut, timeout=timeout)
         )
@@ -200,15 +201,15 @@ class Instances(Resource):
         udp_ports: Sequence[int] | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.AccessOut:
-        """Change keys, allowed networks and extra ports.
+        """Change keys, the IP allowlist and exposed ports.
 
-        This also needs the scope `instances:connect`.
+        Also requires the scope `instances:connect`.
 
         Args:
-            ssh_key_ids: key_…; null: all of the account, those added later too
-            allow_from: Networks in CIDR from which SSH answers; empty: from everywhere
-            ports: All extra container ports; they change at the next start or restart
-            udp_ports: Those published for UDP as well as TCP; left out: those of `ports` that had UDP keep it
+            ssh_key_ids: key_…; null: all keys of the account, including those added later
+            allow_from: IP allowlist of SSH, in CIDR notation; empty: any address
+            ports: All exposed container ports; changes take effect at the next start or restart
+            udp_ports: Ports published for UDP as well as TCP; default: those in `ports` that already had UDP
         """
         return self._send(
             Call(
@@ -221,7 +222,7 @@ class Instances(Resource):
         )
 
     def alert_rules(self, instance_id: str, *, timeout: float | None = None) -> models.AlertRules:
-        """The kinds of alerts that are muted for an instance."""
+        """Return the kinds of alerts that are muted for an instance."""
         return self._send(
             Call("GET", f"/api/v1/instances/{self._part(instance_id)}/alert-rules", models.AlertRules, timeout=timeout)
         )
@@ -241,7 +242,7 @@ class Instances(Resource):
         )
 
     def archive(self, instance_id: str, *, timeout: float | None = None) -> models.ArchiveOut:
-        """Archiving of an instance's data disk before it is deleted after a long stop."""
+        """Return the archive setting of an instance's data disk, used before its deletion after a long stop."""
         return self._send(
             Call("GET", f"/api/v1/instances/{self._part(instance_id)}/archive", models.ArchiveOut, timeout=timeout)
         )
@@ -254,11 +255,11 @@ class Instances(Resource):
         connection: str | UnsetType | None = UNSET,
         timeout: float | None = None,
     ) -> models.ArchiveOut:
-        """Archiving of an instance's data disk before it is deleted after a long stop.
+        """Return the archive setting of an instance's data disk, used before its deletion after a long stop.
 
         Args:
-            archive: account: as the account's default says
-            connection: conn_…, with on
+            archive: account: use the account's default
+            connection: conn_…; required with on
         """
         return self._send(
             Call(
@@ -279,12 +280,12 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Change the maximum of a bid without touching the container.
+        """Change the max price of a spot instance while it runs.
 
-        A notice is withdrawn when the new maximum wins in time.
+        An interruption notice is withdrawn if the new max price wins in time.
 
         Args:
-            max_price: Per GPU and hour, the offer's floor at least
+            max_price: Per GPU-hour, at least the offer's floor price
         """
         return self._send(
             Call(
@@ -299,9 +300,9 @@ class Instances(Resource):
         )
 
     def bid_withdraw(self, instance_id: str, *, timeout: float | None = None) -> models.InstanceOut:
-        """Withdraw the bid of an instance that has yielded, so that it does not start by itself.
+        """Withdraw the bid of an interrupted instance, so that it does not resume automatically.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return self._send(
             Call("DELETE", f"/api/v1/instances/{self._part(instance_id)}/bid", models.InstanceOut, timeout=timeout)
@@ -310,9 +311,9 @@ class Instances(Resource):
     def cancel_move(
         self, instance_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.InstanceOut:
-        """Cancel a clone or migration while it copies.
+        """Cancel a clone or migration while it is copying.
 
-        The source is as before, and an unfinished clone is released.
+        The source is unchanged, and an unfinished clone is released.
         """
         return self._send(
             Call(
@@ -350,28 +351,28 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Clone a stopped instance into a new one, with a copy of its data disk or without.
+        """Clone a stopped instance into a new one, with or without a copy of its data disk.
 
-        The clone is rented like any other instance, hourly at the offer's present price unless a quote says
-        otherwise. It is `copying` until everything has arrived, and charged once it runs; the source can be started
-        again after the copying. Other launch settings also need the scope `instances:connect`.
+        The clone is rented like any other instance: on demand at the offer's current price, unless a quote says
+        otherwise. It is `copying` until the copy is complete, and charged once it runs; the source can be
+        started again after copying. Changing launch settings also requires the scope `instances:connect`.
 
         Args:
             env: Environment variables by name
             secrets: Secret environment variables by name; only the names are ever returned
-            command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-            args: Added to the command
-            entrypoint: Instead of the image's; of an official image, in front of the command
-            workdir: Where the command starts; an absolute path
-            user: Who runs the command and the start script: name, uid or uid:gid
-            shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-            on_start: Script that runs once after each start; its log and exit code can be read
+            command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+            args: Arguments appended to the command
+            entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+            workdir: Working directory of the command; an absolute path
+            user: User for the command and the start script: name, uid or uid:gid
+            shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+            on_start: Script that runs once after each start; its log and exit code are available
             readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
-            quote_id: quot_…, hourly or tiered, for the instance's image and size of data disk
-            offer: offr_…; left out: the present one, on the same host
-            gpu_count: Left out: as many as now
-            max_hourly_rate: Refused with price_changed above this, data disk included
-            data_disk: False: without it; a quote may bring a fresh one
+            quote_id: quot_…, hourly or tiered, for the instance's image and data disk size
+            offer: offr_…; default: the current one, on the same host
+            gpu_count: Default: the current number
+            max_hourly_rate: Fails with price_changed above this price, data disk included
+            data_disk: false: don't copy it; a quote can include a new, empty one
         """
         return self._send(
             Call(
@@ -414,13 +415,13 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Change the billing mode of an instance without interrupting it, by a quote for this instance.
+        """Change the billing mode of an instance without interrupting it, using a quote for this instance.
 
         Args:
             quote_id: quot_…, made for this instance
-            max_total: Refused when due_now or projected_total is more
-            signature: As the quote has it
-            auto_renew: Of a reserved term: again at its end, at the price then
+            max_total: Fails if due_now or projected_total is higher
+            signature: The signature of the quote
+            auto_renew: For reserved terms: renew at the end, at the then-current price
         """
         return self._send(
             Call(
@@ -440,7 +441,7 @@ class Instances(Resource):
         """List what happened to an instance, newest first.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -470,18 +471,18 @@ class Instances(Resource):
     ) -> models.CommandOut:
         """Run a command in a running instance, without SSH.
 
-        The response comes at once; read the result at `/exec/{command_id}`. The command runs at most once, and with an
-        `Idempotency-Key` once for all repetitions of the request. After `timeout_seconds` it is ended with everything
-        that it started.
+        Returns immediately; read the result at `/exec/{command_id}`. The command runs at most once, and with an
+        `Idempotency-Key` once for all retries of the request. After `timeout_seconds`, it is killed together
+        with all its child processes.
 
         Args:
-            command: A list of words, which no shell reads, or a line that /bin/sh -c runs
-            stdin: Its input, at most 64 KiB
-            stdin_encoding: base64 for any bytes
-            env: Variables beside those of the instance
-            user: Who runs it: name, uid or uid:gid; left out: root
-            workdir: Where it starts, an absolute path; left out: the image's own
-            timeout_seconds: After which it is ended with everything that it started
+            command: A list of arguments, run without a shell, or a line for /bin/sh -c
+            stdin: Standard input, at most 64 KiB
+            stdin_encoding: Use base64 for binary input
+            env: Environment variables in addition to those of the instance
+            user: User: name, uid or uid:gid; default: root
+            workdir: Working directory, an absolute path; default: the image's
+            timeout_seconds: The command and its child processes are killed after this time
         """
         return self._send(
             Call(
@@ -515,9 +516,9 @@ class Instances(Resource):
         )
 
     def exec_cancel(self, instance_id: str, command_id: str, *, timeout: float | None = None) -> models.CommandOut:
-        """End a command that still runs, and erase its output.
+        """Kill a command that is still running, and erase its output.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return self._send(
             Call(
@@ -540,12 +541,12 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Renew the reserved term ahead by a quote, or set whether it is renewed automatically.
+        """Renew the reserved term in advance using a quote, or turn auto-renew on or off.
 
         Args:
-            max_total: Refused when due_now or projected_total is more
-            signature: As the quote has it
-            quote_id: quot_…: the renewal; it begins when the present term ends
+            max_total: Fails if due_now or projected_total is higher
+            signature: The signature of the quote
+            quote_id: quot_…: the renewal, which starts when the current term ends
         """
         return self._send(
             Call(
@@ -569,10 +570,10 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Keep the data of a stopped instance so many days longer, for a fee that is held at once.
+        """Extend the data retention of a stopped instance by a number of days, for a fee that is held immediately.
 
         Args:
-            max_fee: Refused when it costs more
+            max_fee: Fails if it costs more
         """
         return self._send(
             Call(
@@ -602,20 +603,21 @@ class Instances(Resource):
         readiness: Mapping[str, Any] | UnsetType | None = UNSET,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Change what a stopped instance runs from its next start on; of a running one, restart it with the changes.
+        """Change the launch settings of a stopped instance, or of a running one, which restarts with the changes.
 
-        This also needs the scope `instances:connect`, since what runs there can read the kept data and the secrets.
+        Also requires the scope `instances:connect`, since what runs there can read the stored data and the
+        secrets.
 
         Args:
             env: Environment variables by name
             secrets: Secret environment variables by name; only the names are ever returned
-            command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-            args: Added to the command
-            entrypoint: Instead of the image's; of an official image, in front of the command
-            workdir: Where the command starts; an absolute path
-            user: Who runs the command and the start script: name, uid or uid:gid
-            shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-            on_start: Script that runs once after each start; its log and exit code can be read
+            command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+            args: Arguments appended to the command
+            entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+            workdir: Working directory of the command; an absolute path
+            user: User for the command and the start script: name, uid or uid:gid
+            shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+            on_start: Script that runs once after each start; its log and exit code are available
             readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
         """
         return self._send(
@@ -649,14 +651,14 @@ class Instances(Resource):
         tail: int | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.LogsOut:
-        """Return lines that the programs of an instance have logged.
+        """Return log lines of an instance.
 
         Repeat the request while `reading` is true.
 
         Args:
-            q: Only lines that hold this, whatever the case
-            source: on_start: the start script's log, not the container's
-            tail: The last so many that match
+            q: Only lines that contain this text, ignoring case
+            source: on_start: the log of the start script instead of the container
+            tail: Return the last matching lines, up to this many
         """
         return self._send(
             Call(
@@ -680,8 +682,7 @@ class Instances(Resource):
 
         Args:
             minutes: How far to look back
-            step: Seconds between two points; left out: at least 20, so that there are about 240. 1 is there for two
-                hours
+            step: Seconds between two points; default: at least 20, for about 240 points. 1 is available for two hours
         """
         return self._send(
             Call(
@@ -705,16 +706,16 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Migrate a stopped instance to another host, with its id, name, history, root and data disk.
+        """Migrate a stopped instance to another host, with its id, name, history, system disk and data disk.
 
-        It starts on the new host when everything has arrived; until it has run there, the old host keeps its data
+        It starts on the new host once everything is copied; until it has run there, the old host keeps its data
         unchanged.
 
         Args:
-            quote_id: quot_…, hourly or tiered, for the instance's image and size of data disk
+            quote_id: quot_…, hourly or tiered, for the instance's image and data disk size
             offer: offr_… of another host
-            gpu_count: Left out: as many as now
-            max_hourly_rate: Refused with price_changed above this, data disk included
+            gpu_count: Default: the current number
+            max_hourly_rate: Fails with price_changed above this price, data disk included
         """
         return self._send(
             Call(
@@ -734,7 +735,7 @@ class Instances(Resource):
         """List all clones and migrations from or to an instance, newest first, with their progress.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -750,9 +751,9 @@ class Instances(Resource):
     def password_set(
         self, instance_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.PasswordOut:
-        """Set a new random password, which replaces an earlier one.
+        """Set a new random password, replacing the previous one.
 
-        It is shown this once.
+        It is shown only once.
         """
         return self._send(
             Call(
@@ -769,14 +770,14 @@ class Instances(Resource):
     def password_clear(self, instance_id: str, *, timeout: float | None = None) -> models.AccessOut:
         """Remove the password, so that only keys can log in.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return self._send(
             Call("DELETE", f"/api/v1/instances/{self._part(instance_id)}/password", models.AccessOut, timeout=timeout)
         )
 
     def pull(self, instance_id: str, *, timeout: float | None = None) -> models.PullOut:
-        """Return how far the host has pulled the instance's image, layer by layer."""
+        """Return the progress of pulling the instance's image, by layer."""
         return self._send(Call("GET", f"/api/v1/instances/{self._part(instance_id)}/pull", models.PullOut, timeout=timeout))
 
     def reimage(
@@ -798,23 +799,23 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Replace the root file system by a fresh one from an image; the data disk stays.
+        """Rebuild the system disk from an image; the data disk is kept.
 
-        A running instance gets it at once, a stopped one at its next start. If it fails, the former root runs again.
-        Launch settings, and an image that is not the market's own, also need the scope `instances:connect`, since its
-        programs run beside the kept data.
+        Takes effect immediately on a running instance, and at the next start of a stopped one. If it fails, the
+        previous system disk is restored. Launch settings, and an image that isn't official, also require the
+        scope `instances:connect`, since their programs can read the stored data.
 
         Args:
-            image: Slug or img_…; the present one is lawful too
+            image: Slug or img_…; can be the current one
             env: Environment variables by name
             secrets: Secret environment variables by name; only the names are ever returned
-            command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-            args: Added to the command
-            entrypoint: Instead of the image's; of an official image, in front of the command
-            workdir: Where the command starts; an absolute path
-            user: Who runs the command and the start script: name, uid or uid:gid
-            shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-            on_start: Script that runs once after each start; its log and exit code can be read
+            command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+            args: Arguments appended to the command
+            entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+            workdir: Working directory of the command; an absolute path
+            user: User for the command and the start script: name, uid or uid:gid
+            shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+            on_start: Script that runs once after each start; its log and exit code are available
             readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
         """
         return self._send(
@@ -842,9 +843,9 @@ class Instances(Resource):
         )
 
     def reimage_take_back(self, instance_id: str, *, timeout: float | None = None) -> models.InstanceOut:
-        """Cancel a re-image that has not begun, and keep the present root.
+        """Cancel an image change that has not started, and keep the current system disk.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return self._send(
             Call("DELETE", f"/api/v1/instances/{self._part(instance_id)}/reimage", models.InstanceOut, timeout=timeout)
@@ -859,12 +860,12 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Report that an instance does not work although its host says that it runs.
+        """Report that an instance does not work although its host reports it as running.
 
-        It is stopped and costs nothing from now on; the market's staff decide about a refund.
+        It is stopped, its GPU use is no longer charged, and Berth staff decide about a refund.
 
         Args:
-            detail: Staff read it, and the host's owner in the events.
+            detail: Visible to Berth staff, and to the host owner in the events.
         """
         return self._send(
             Call(
@@ -886,9 +887,9 @@ class Instances(Resource):
         gpu_count: int | UnsetType | None = UNSET,
         timeout: float | None = None,
     ) -> models.SizeOut:
-        """Return what a size would cost, without changing anything.
+        """Return what a new size would cost, without changing anything.
 
-        A size that is not possible is refused like the resize itself.
+        Fails like the resize itself if the size is not possible.
         """
         return self._send(
             Call(
@@ -912,11 +913,11 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Change the number of GPUs of a stopped instance, or grow its data disk.
+        """Change the number of GPUs of a stopped instance, or expand its data disk.
 
         Args:
-            max_hourly_rate: Refused when all its GPUs would cost more an hour
-            max_disk_daily: Refused when its data disk would cost more a day
+            max_hourly_rate: Fails if all its GPUs would cost more per hour
+            max_disk_daily: Fails if its data disk would cost more per day
         """
         return self._send(
             Call(
@@ -953,18 +954,18 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Restart the container; with changed launch settings, this also needs the scope `instances:connect`.
+        """Restart the container; changing launch settings also requires the scope `instances:connect`.
 
         Args:
             env: Environment variables by name
             secrets: Secret environment variables by name; only the names are ever returned
-            command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-            args: Added to the command
-            entrypoint: Instead of the image's; of an official image, in front of the command
-            workdir: Where the command starts; an absolute path
-            user: Who runs the command and the start script: name, uid or uid:gid
-            shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-            on_start: Script that runs once after each start; its log and exit code can be read
+            command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+            args: Arguments appended to the command
+            entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+            workdir: Working directory of the command; an absolute path
+            user: User for the command and the start script: name, uid or uid:gid
+            shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+            on_start: Script that runs once after each start; its log and exit code are available
             readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
         """
         return self._send(
@@ -1000,7 +1001,7 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.ImageOut:
-        """Save the root file system of a running or stopped instance as one of your images."""
+        """Save the system disk of a running or stopped instance as one of your images."""
         return self._send(
             Call(
                 "POST",
@@ -1027,14 +1028,14 @@ class Instances(Resource):
     ) -> models.InstanceOut:
         """Start a stopped instance again.
 
-        With other volumes, launch settings, and an image that is not the market's own, also need the scope
-        `instances:connect`, since its programs can read them.
+        With other volumes or launch settings, or an image that isn't official, this also requires the scope
+        `instances:connect`, since the instance's programs can read them.
 
         Args:
-            mode: cpu: without its GPUs, half a core and 2 GB at `billing.cpu_hourly_rate`; nothing is leased
-            max_hourly_rate: Accept a price that has risen since, up to this much an hour
-            volume_ids: vol_…: with these volumes and no others; left out: with those that it has
-            wait: When its GPUs are taken: stand in line for them, one hour's money held, up to 7 days
+            mode: cpu: without GPUs, with half a core and 2 GB at `billing.cpu_hourly_rate`
+            max_hourly_rate: Accept a higher price, up to this much per hour
+            volume_ids: vol_…: start with exactly these volumes; default: those already attached
+            wait: If its GPUs are taken, join the queue for up to 7 days; one hour is held
         """
         return self._send(
             Call(
@@ -1057,10 +1058,10 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InstanceOut:
-        """Stop a running instance, whose data is kept, or release the GPUs that a stopped one keeps.
+        """Stop a running instance and keep its data, or release the GPUs that a stopped one keeps.
 
         Args:
-            hold: Keep its GPUs at billing.hold_fee an hour; a reserved term keeps them anyway
+            hold: Keep its GPUs at billing.hold_fee per hour; a reserved term keeps them anyway
         """
         return self._send(
             Call(
@@ -1075,7 +1076,7 @@ class Instances(Resource):
         )
 
     def storage(self, instance_id: str, *, timeout: float | None = None) -> models.InstanceStorageOut:
-        """Return the disk, volumes and data sets of an instance, and how full they are."""
+        """Return the disk, volumes and data sets of an instance, with their usage."""
         return self._send(
             Call("GET", f"/api/v1/instances/{self._part(instance_id)}/storage", models.InstanceStorageOut, timeout=timeout)
         )
@@ -1094,13 +1095,12 @@ class Instances(Resource):
     ) -> models.StreamOut:
         """Issue a ticket for a terminal, a port, the files, a download or an upload.
 
-        The host need not be reachable from outside. It costs nothing and changes nothing; repeating it issues another
-        ticket.
+        The host doesn't have to be reachable from outside. Free of charge; each request issues a new ticket.
 
         Args:
-            port: Of a port: the container's own
-            session: Of a terminal: a name that you make up; the same again finds the same shell, for ten minutes
-            path: Of a download or upload: absolute, in the container
+            port: For a port: the container port
+            session: For a terminal: a name of your choice; using it again reattaches to the same shell, for ten minutes
+            path: For a download or upload: an absolute path in the container
         """
         return self._send(
             Call(
@@ -1117,10 +1117,10 @@ class Instances(Resource):
     def syncs_list(
         self, instance_id: str, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedSyncOutList, models.SyncOut]:
-        """Syncs of the data disk of one of your instances.
+        """List syncs of the data disk of one of your instances.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -1153,9 +1153,9 @@ class Instances(Resource):
         Args:
             connection: conn_…
             direction: up: to object storage; down: from it
-            path: A folder of the disk; left out: all of it
-            folder: In the connection's own folder
-            delete_extra: Delete at the destination what the source does not have
+            path: A folder on the disk; default: the whole disk
+            folder: Relative to the connection's folder
+            delete_extra: Delete files at the destination that the source doesn't have
         """
         return self._send(
             Call(
@@ -1176,7 +1176,7 @@ class Instances(Resource):
         )
 
     def usage(self, instance_id: str, *, timeout: float | None = None) -> models.UsageOut:
-        """Return what an instance has cost, charge by charge."""
+        """Return the charges of an instance."""
         return self._send(
             Call("GET", f"/api/v1/instances/{self._part(instance_id)}/usage", models.UsageOut, timeout=timeout)
         )
@@ -1190,10 +1190,10 @@ class Instances(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.WebLinkOut:
-        """Create a link to JupyterLab, TensorBoard or another program that answers HTTP in an instance.
+        """Create a link to JupyterLab, TensorBoard or another HTTP service in an instance.
 
         Args:
-            port: Of the container, published or not: 8888 is JupyterLab, 6006 TensorBoard
+            port: Container port, published or not: 8888 for JupyterLab, 6006 for TensorBoard
         """
         return self._send(
             Call(

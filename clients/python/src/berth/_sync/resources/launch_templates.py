@@ -24,12 +24,12 @@ class LaunchTemplates(Resource):
         source: str | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> Pager[models.PaginatedTemplateOutList, models.TemplateOut]:
-        """Launch templates that you can rent with.
+        """List launch templates that you can rent with.
 
         Args:
-            limit: Rows in a page
-            q: Words of the title or description
-            source: Left out: all
+            limit: Rows per page
+            q: Search in title and description
+            source: Default: all
         """
         return self._pages(
             Call(
@@ -67,15 +67,15 @@ class LaunchTemplates(Resource):
         """Create a private template with its first version.
 
         Args:
-            image: Slug or img_…: official, a community image, or yours
+            image: Slug or img_…: official, community, or your own
             launch: `secrets`: a list of names; a template never stores their values
             inputs: At most 30
-            filter: Search line of the market: which offers suit it
+            filter: Search query that selects suitable offers
             min_cuda: Such as 12.4
             min_driver: Such as 550.54
             readme: Markdown, at most 64 KiB
-            slug: Left out: from the title
-            icon: One of the fixed set
+            slug: Default: derived from the title
+            icon: One of the predefined icons
         """
         return self._send(
             Call(
@@ -106,7 +106,7 @@ class LaunchTemplates(Resource):
         )
 
     def get(self, template_id: str, *, timeout: float | None = None) -> models.TemplateOut:
-        """One launch template."""
+        """Return one launch template."""
         return self._send(
             Call("GET", f"/api/v1/launch-templates/{self._part(template_id)}", models.TemplateOut, timeout=timeout)
         )
@@ -124,11 +124,11 @@ class LaunchTemplates(Resource):
         share_link: bool | UnsetType = UNSET,
         timeout: float | None = None,
     ) -> models.TemplateOut:
-        """Change what a template is called, who sees it, or its share link.
+        """Change a template's title, description, visibility or share link.
 
         Args:
             visibility: public: shown to everyone once staff has approved it
-            team: team_…; with the visibility team
+            team: team_…; required with the visibility team
             share_link: true: a new link; false: none
         """
         return self._send(
@@ -150,7 +150,7 @@ class LaunchTemplates(Resource):
         )
 
     def delete(self, template_id: str, *, timeout: float | None = None) -> None:
-        """Delete one of your templates; instances that were rented with it keep what was agreed."""
+        """Delete one of your templates; instances rented with it keep their settings."""
         return self._send(Call("DELETE", f"/api/v1/launch-templates/{self._part(template_id)}", type(None), timeout=timeout))
 
     def render(
@@ -178,15 +178,15 @@ class LaunchTemplates(Resource):
         Args:
             env: Environment variables by name
             secrets: Secret environment variables by name; only the names are ever returned
-            command: Instead of the image's: a list of words, or a line that /bin/sh -c runs
-            args: Added to the command
-            entrypoint: Instead of the image's; of an official image, in front of the command
-            workdir: Where the command starts; an absolute path
-            user: Who runs the command and the start script: name, uid or uid:gid
-            shm_mb: Size of /dev/shm in MB, part of the memory; left out: half of it
-            on_start: Script that runs once after each start; its log and exit code can be read
+            command: Replaces the image's command: a list of arguments, or a line for /bin/sh -c
+            args: Arguments appended to the command
+            entrypoint: Replaces the image's entrypoint; with an official image, it precedes the command
+            workdir: Working directory of the command; an absolute path
+            user: User for the command and the start script: name, uid or uid:gid
+            shm_mb: Size of /dev/shm in MB, part of the memory; default: half of it
+            on_start: Script that runs once after each start; its log and exit code are available
             readiness: HTTP (200: ready, 204: starting) or TCP check of the program; never changes billing
-            version: Left out: the present one
+            version: Default: the current version
         """
         return self._send(
             Call(
@@ -216,10 +216,10 @@ class LaunchTemplates(Resource):
     def versions(
         self, template_id: str, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedVersionOutList, models.VersionOut]:
-        """Versions of a launch template, newest first.
+        """List versions of a launch template, newest first.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -250,13 +250,13 @@ class LaunchTemplates(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.VersionOut:
-        """Add a version. The same content again is the version that has it.
+        """Add a version; identical content returns the existing version.
 
         Args:
-            image: Slug or img_…: official, a community image, or yours
+            image: Slug or img_…: official, community, or your own
             launch: `secrets`: a list of names; a template never stores their values
             inputs: At most 30
-            filter: Search line of the market: which offers suit it
+            filter: Search query that selects suitable offers
             min_cuda: Such as 12.4
             min_driver: Such as 550.54
             readme: Markdown, at most 64 KiB

@@ -11,5 +11,5 @@ from berth._sync.resource import Resource
 
 class Live(Resource):
     def get(self, *, timeout: float | None = None) -> models.Live:
-        """Get addresses that answer as soon as anything of yours changes: an instance, a volume, a balance."""
+        """Get addresses that notify you as soon as an instance, a volume or your balance changes."""
         return self._send(Call("GET", "/api/v1/live", models.Live, timeout=timeout))

@@ -22,7 +22,7 @@ class Me(Resource):
         """Return or change the profile that the token or session belongs to.
 
         Args:
-            is_host_owner: true opens the host panel
+            is_host_owner: true: shows the host panel
         """
         return self._send(
             Call(

@@ -15,10 +15,10 @@ class Registries(Resource):
     def list(
         self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedRegistryOutList, models.RegistryOut]:
-        """Saved logins for private registries.
+        """List saved logins for private registries.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/registries", models.PaginatedRegistryOutList, query={"limit": limit}, timeout=timeout),
@@ -35,13 +35,13 @@ class Registries(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.RegistryOut:
-        """Save a login after checking it with the registry.
+        """Test a registry login and save it.
 
-        It replaces an earlier one for the same registry.
+        Replaces an existing login for the same registry.
 
         Args:
-            host: Such as registry.example.com; docker.io: Docker Hub
-            password: Or an access token. Kept encrypted
+            host: For example, registry.example.com, or docker.io for Docker Hub
+            password: Password or access token. Stored encrypted
         """
         return self._send(
             Call(
@@ -58,6 +58,6 @@ class Registries(Resource):
     def remove(self, registry_id: str, *, timeout: float | None = None) -> None:
         """Delete a saved login.
 
-        Its images cannot be rented with until you save a login again.
+        Its images can't be used for new rentals until you save a login again.
         """
         return self._send(Call("DELETE", f"/api/v1/registries/{self._part(registry_id)}", type(None), timeout=timeout))

@@ -11,8 +11,8 @@ from berth._sync.resource import Resource
 
 class Seals(Resource):
     def list(self, *, timeout: float | None = None) -> tuple[models.SealOut, ...]:
-        """List the latest seals over the ledger, newest first.
+        """List the latest seals of the ledger, newest first.
 
-        Keep a head, and you can tell later whether anything before it has changed.
+        With a stored head, you can check later whether anything before it has changed.
         """
         return self._send(Call("GET", "/api/v1/seals", tuple[models.SealOut, ...], timeout=timeout))

@@ -18,7 +18,7 @@ class SshKeys(Resource):
         """List the SSH keys of your account, or add one.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/ssh-keys", models.PaginatedKeyList, query={"limit": limit}, timeout=timeout), models.Key
@@ -35,8 +35,8 @@ class SshKeys(Resource):
     ) -> models.Key:
         """Add an SSH key to your account.
 
-        Needs `instances:connect` as well: a key of the account opens every instance that accepts all of its
-        keys.
+        Also requires the scope `instances:connect`: the key gives access to every instance that accepts all
+        keys of the account.
 
         Args:
             public_key: One line of a .pub file

@@ -15,10 +15,10 @@ class StorageConnections(Resource):
     def list(
         self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedConnectionOutList, models.ConnectionOut]:
-        """Your connections to object storage.
+        """List your connections to object storage.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -45,13 +45,13 @@ class StorageConnections(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.ConnectionOut:
-        """Save a connection, after checking that its key can list the folder.
+        """Test a connection and save it; its key must be able to list the folder.
 
         Args:
-            secret: Kept encrypted; never shown again
-            endpoint: https://s3.eu-central-1.amazonaws.com, or only the name
-            region: Left out: us-east-1, which fits most that have none
-            prefix: A folder in the bucket, in which all of it lies
+            secret: Stored encrypted; never shown again
+            endpoint: https://s3.eu-central-1.amazonaws.com, or just the host name
+            region: Default: us-east-1, which suits most services without regions
+            prefix: A folder in the bucket; all paths are relative to it
         """
         return self._send(
             Call(
@@ -74,16 +74,16 @@ class StorageConnections(Resource):
         )
 
     def get(self, connection_id: str, *, timeout: float | None = None) -> models.ConnectionOut:
-        """One of your connections."""
+        """Return one of your connections."""
         return self._send(
             Call("GET", f"/api/v1/storage-connections/{self._part(connection_id)}", models.ConnectionOut, timeout=timeout)
         )
 
     def login(self, connection_id: str, *, key_id: str, secret: str, timeout: float | None = None) -> models.ConnectionOut:
-        """Replace the access key of a connection, after checking the new one.
+        """Test a new access key for a connection and replace the old one.
 
         Args:
-            secret: Kept encrypted; never shown again
+            secret: Stored encrypted; never shown again
         """
         return self._send(
             Call(
@@ -98,7 +98,7 @@ class StorageConnections(Resource):
     def remove(self, connection_id: str, *, timeout: float | None = None) -> None:
         """Delete a connection and its schedules.
 
-        Running syncs go on.
+        Running syncs continue.
         """
         return self._send(
             Call("DELETE", f"/api/v1/storage-connections/{self._part(connection_id)}", type(None), timeout=timeout)

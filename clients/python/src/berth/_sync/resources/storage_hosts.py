@@ -11,5 +11,5 @@ from berth._sync.resource import Resource
 
 class StorageHosts(Resource):
     def list(self, *, timeout: float | None = None) -> tuple[models.StorageHostOut, ...]:
-        """List the hosts that take volumes now, with their price per GB."""
+        """List the hosts that can store volumes now, with their price per GB."""
         return self._send(Call("GET", "/api/v1/storage-hosts", tuple[models.StorageHostOut, ...], timeout=timeout))

@@ -17,10 +17,10 @@ class SyncSchedules(Resource):
     def list(
         self, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedSyncScheduleOutList, models.SyncScheduleOut]:
-        """Your schedules of syncs.
+        """List your sync schedules.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -47,14 +47,14 @@ class SyncSchedules(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.SyncScheduleOut:
-        """Your schedules of syncs.
+        """List your sync schedules.
 
         Args:
             connection: conn_…
             direction: up: to object storage; down: from it
-            path: A folder of the disk; left out: all of it
-            folder: In the connection's own folder
-            delete_extra: Delete at the destination what the source does not have
+            path: A folder on the disk; default: the whole disk
+            folder: Relative to the connection's folder
+            delete_extra: Delete files at the destination that the source doesn't have
             volume: vol_…
             instance: inst_…: its data disk
             at: HH:MM in the time zone
@@ -86,6 +86,6 @@ class SyncSchedules(Resource):
     def remove(self, schedule_id: str, *, timeout: float | None = None) -> None:
         """Delete a schedule.
 
-        Syncs that it has started go on.
+        Running syncs continue.
         """
         return self._send(Call("DELETE", f"/api/v1/sync-schedules/{self._part(schedule_id)}", type(None), timeout=timeout))

@@ -18,7 +18,7 @@ class Syncs(Resource):
         """List all your syncs, newest first.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/syncs", models.PaginatedSyncOutList, query={"limit": limit}, timeout=timeout),
@@ -34,7 +34,7 @@ class Syncs(Resource):
     ) -> models.SyncOut:
         """Cancel a sync.
 
-        Files that were copied stay.
+        Files already copied are kept.
         """
         return self._send(
             Call(

@@ -20,7 +20,7 @@ class Teams(Resource):
         """List the teams that you are in, or create one.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/teams", models.PaginatedTeamOutList, query={"limit": limit}, timeout=timeout),
@@ -60,10 +60,10 @@ class Teams(Resource):
     def members_list(
         self, team_id: str, *, limit: int | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedMemberOutList, models.MemberOut]:
-        """List members and invitations of a team, or invite somebody.
+        """List members and invitations of a team, or invite someone.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -86,7 +86,7 @@ class Teams(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.InvitationOut:
-        """List members and invitations of a team, or invite somebody."""
+        """List members and invitations of a team, or invite someone."""
         return self._send(
             Call(
                 "POST",
@@ -102,7 +102,7 @@ class Teams(Resource):
     def set_role(
         self, team_id: str, member_id: str, *, role: models.Role | UnsetType = UNSET, timeout: float | None = None
     ) -> models.MemberOut:
-        """Set the role of a member or remove one; everyone may remove themselves."""
+        """Set the role of a member or remove one; members can always remove themselves."""
         return self._send(
             Call(
                 "PATCH",
@@ -114,7 +114,7 @@ class Teams(Resource):
         )
 
     def remove_member(self, team_id: str, member_id: str, *, timeout: float | None = None) -> None:
-        """Set the role of a member or remove one; everyone may remove themselves."""
+        """Set the role of a member or remove one; members can always remove themselves."""
         return self._send(
             Call(
                 "DELETE", f"/api/v1/teams/{self._part(team_id)}/members/{self._part(member_id)}", type(None), timeout=timeout

@@ -32,7 +32,7 @@ class Topups(Resource):
         A dry run checks the amount without a request to Stripe.
 
         Args:
-            amount: In the market's currency
+            amount: In the currency of the site
         """
         return self._send(
             Call(

@@ -18,11 +18,11 @@ class Watches(Resource):
     def list(
         self, *, limit: int | UnsetType = UNSET, state: Sequence[str] | UnsetType = UNSET, timeout: float | None = None
     ) -> Pager[models.PaginatedWatchOutList, models.WatchOut]:
-        """Your entries in the wait list.
+        """List your waitlist entries.
 
         Args:
-            limit: Rows in a page
-            state: Only these; left out: all, ended ones for 30 days
+            limit: Rows per page
+            state: Filter by state; default: all, including those that ended within 30 days
         """
         return self._pages(
             Call(
@@ -50,15 +50,15 @@ class Watches(Resource):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.WatchOut:
-        """Your entries in the wait list.
+        """List your waitlist entries.
 
         Args:
-            q: What to wait for, as in the search line of the market
-            image: Slug or img_…; left out: as in the search
-            max_price: The most per GPU and hour, disk included
-            data_disk_gb: Left out: as in the search
-            ssh_key_ids: key_…; left out: all of the account
-            name: Of the instance that is rented
+            q: What to wait for, as a search query
+            image: Slug or img_…; default: as in the search
+            max_price: Max price per GPU-hour, disk included
+            data_disk_gb: Default: as in the search
+            ssh_key_ids: key_…; default: all keys of the account
+            name: Name of the rented instance
         """
         return self._send(
             Call(
@@ -82,12 +82,12 @@ class Watches(Resource):
         )
 
     def get(self, watch_id: str, *, timeout: float | None = None) -> models.WatchOut:
-        """Return one of your entries in the wait list."""
+        """Return one of your waitlist entries."""
         return self._send(Call("GET", f"/api/v1/watches/{self._part(watch_id)}", models.WatchOut, timeout=timeout))
 
     def cancel(self, watch_id: str, *, timeout: float | None = None) -> models.WatchOut:
-        """Cancel an entry, which releases what is held for it.
+        """Cancel a waitlist entry and release its held funds.
 
-        Repeating it changes nothing.
+        Idempotent.
         """
         return self._send(Call("DELETE", f"/api/v1/watches/{self._part(watch_id)}", models.WatchOut, timeout=timeout))

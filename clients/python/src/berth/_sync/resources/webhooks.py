@@ -20,7 +20,7 @@ class Webhooks(Resource):
         """List your webhooks, or add one.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call("GET", "/api/v1/webhooks", models.PaginatedWebhookOutList, query={"limit": limit}, timeout=timeout),
@@ -40,7 +40,7 @@ class Webhooks(Resource):
         """List your webhooks, or add one.
 
         Args:
-            url: https, on a public address
+            url: https URL on a public address
             kinds: Empty: all
         """
         return self._send(
@@ -94,7 +94,7 @@ class Webhooks(Resource):
         """List sent and waiting deliveries of a webhook, newest first; they are kept for 30 days.
 
         Args:
-            limit: Rows in a page
+            limit: Rows per page
         """
         return self._pages(
             Call(
@@ -132,7 +132,7 @@ class Webhooks(Resource):
     def rotate(
         self, webhook_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.WebhookWithSecret:
-        """Replace the secret of a webhook; for a day, messages are signed with the former one too."""
+        """Rotate the secret of a webhook; for a day, messages are also signed with the previous one."""
         return self._send(
             Call(
                 "POST",
@@ -148,7 +148,7 @@ class Webhooks(Resource):
     def test(
         self, webhook_id: str, *, dry_run: bool = False, idempotency_key: str | None = None, timeout: float | None = None
     ) -> models.DeliveryOut:
-        """Send a message of kind webhook.test now."""
+        """Send a test message of kind webhook.test."""
         return self._send(
             Call(
                 "POST",
