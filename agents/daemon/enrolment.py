@@ -47,7 +47,7 @@ def enrol_again(state: Path, url: str, token: str) -> EnrolReply:
     key = config.load_or_make_key(state, config.NEXT_KEY_FILE)
     reply = _request_enrolment(state, replace(chosen, url=url), key, token)
     if reply.host_id != chosen.host_id:
-        raise NotTheSameHost(f"The market calls this host {reply.host_id}, the folder {chosen.host_id}: use another folder.")
+        raise NotTheSameHost(f"Registered as {reply.host_id}, but the folder is {chosen.host_id}'s; use another.")
     config.activate_next_key(state)
     config.save_config(state, replace(chosen, url=url, name=reply.name))
     return reply

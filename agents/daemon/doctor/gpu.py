@@ -52,27 +52,29 @@ def _gpus(probe: NvmlProbe) -> Iterator[Finding]:
     )
     for gpu in gpus:
         if gpu.detail:
-            remedy = f"sudo nvidia-smi --gpu-reset -i {gpu.index}, while nothing uses it"
+            remedy = f"sudo nvidia-smi --gpu-reset -i {gpu.index}, while it is not in use"
             yield Finding("gpu", "problem" if gpu in broken else "warning", f"{gpu.uuid}: {gpu.detail}", remedy)
 
 
 def _runtime_findings(engine: EngineFacts) -> Iterator[Finding]:
     hook = shutil.which("nvidia-container-runtime-hook") or shutil.which("nvidia-container-toolkit")
     there = "nvidia" in engine.runtimes or hook is not None
-    found = "the NVIDIA container toolkit is there" if there else "containers get no GPU: no NVIDIA container toolkit"
+    found = (
+        "NVIDIA container toolkit installed" if there else "no GPU access for containers: NVIDIA container toolkit missing"
+    )
     yield finding("nvidia_runtime", "ok" if there else "problem", found, INSTALL_TOOLKIT)
     cdi = [str(path) for folder in CDI_FOLDERS for path in folder.glob("nvidia*")]
     if cdi:
         yield ok("cdi", cdi[0])
     if loses_gpus(engine) and not _has_links(DEV_CHAR):
-        detail = "systemctl daemon-reload takes the GPUs from running containers (NVML: Unknown Error)"
+        detail = "running containers lose their GPUs after systemctl daemon-reload (NVML: Unknown Error)"
         yield Finding("daemon_reload", "warning", detail, MAKE_LINKS)
 
 
 def loses_gpus(engine: EngineFacts) -> bool:
     """Return whether systemd writes the device rules of containers.
 
-    At a reload it then forgets the devices that it was not told of.
+    On a reload, it then revokes access to devices it does not manage.
     """
     return engine.cgroup == CGROUP_V2 and engine.cgroup_driver == "systemd"
 

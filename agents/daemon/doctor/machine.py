@@ -60,7 +60,7 @@ def examine(state: Path, config: AgentConfig | None, url: str, ports: tuple[int,
 
 def _root() -> Finding:
     root = os.geteuid() == 0
-    return finding("root", "ok" if root else "problem", "root" if root else "not root", "Run it with sudo")
+    return finding("root", "ok" if root else "problem", "root" if root else "not root", "Run with sudo")
 
 
 def _kernel() -> Finding:
@@ -83,7 +83,7 @@ def _engine() -> Iterator[Finding]:
     try:
         found = read_engine()
     except (EngineSilent, EngineRefused) as error:
-        yield Finding("engine", "problem", f"does not answer: {str(error)[:200]}", START_ENGINE)
+        yield Finding("engine", "problem", f"not responding: {str(error)[:200]}", START_ENGINE)
         return
     fits = found.podman or version_of(found.version) >= LEAST_ENGINE
     what = "Podman" if found.podman else "Docker Engine"
@@ -91,7 +91,7 @@ def _engine() -> Iterator[Finding]:
     for promise, remedy in broken_promises(found):
         yield Finding("promises", "problem", promise, remedy)
     if not broken_promises(found):
-        yield ok("promises", "disks, limits and the firewall can be kept")
+        yield ok("promises", "disks, limits and the firewall can be enforced")
     yield from _engine_details(found)
 
 
@@ -99,12 +99,12 @@ def _engine_details(found: EngineFacts) -> Iterator[Finding]:
     yield finding(
         *("cgroup", "ok" if found.cgroup == CGROUP_V2 else "warning"),
         f"v{found.cgroup}, driver {found.cgroup_driver or 'unknown'}",
-        "Limits hold, but systems give v1 up: add systemd.unified_cgroup_hierarchy=1 to the kernel's command line",
+        "Limits work, but cgroup v1 is deprecated: add systemd.unified_cgroup_hierarchy=1 to the kernel command line",
     )
     if not found.swap_limit:
         yield Finding(
-            *("swap_limit", "warning", "an instance's memory limit does not count what it swaps out"),
-            "sudo swapoff -a, or add swapaccount=1 to the kernel's command line",
+            *("swap_limit", "warning", "memory limits of instances do not include swap"),
+            "sudo swapoff -a, or add swapaccount=1 to the kernel command line",
         )
     yield finding(
         *("root_quota", "ok" if found.driver == "overlay2" else "warning"),
@@ -112,12 +112,12 @@ def _engine_details(found: EngineFacts) -> Iterator[Finding]:
         'System disks are not limited: set {"features": {"containerd-snapshotter": false}, "storage-driver": "overlay2"} in'
         " /etc/docker/daemon.json, then sudo systemctl restart docker",
     )
-    userns = "the engine maps users of containers to others of the host" if found.userns else "users are not mapped"
-    yield finding("userns", "warning" if found.userns else "ok", userns, "Berth is not tested with userns-remap: remove it")
+    userns = "userns-remap is enabled" if found.userns else "userns-remap is disabled"
+    yield finding("userns", "warning" if found.userns else "ok", userns, "Berth is not tested with userns-remap; disable it")
     chain = Firewall().ssh_allow_list.is_supported()
     yield finding(
         *("firewall", "ok" if chain else "problem"),
-        "the engine's chain is there" if chain else "no chain DOCKER-USER: instances would reach this network",
+        "chain DOCKER-USER found" if chain else "no DOCKER-USER chain: instances could reach the local network",
         'Remove "iptables": false from /etc/docker/daemon.json, then sudo systemctl restart docker',
     )
 
@@ -133,7 +133,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
     verdict: Finding = finding(
         *("disk", "problem" if free < TOO_LITTLE_GB else "warning" if free < LITTLE_GB else "ok"),
         f"{free:.0f} GB of {room.total / GB:.0f} GB free under {folder}",
-        "docker system df shows what images take; make room or choose a larger disk: --state-dir",
+        "docker system df shows the space used by images; free up space or choose a larger disk: --state-dir",
     )
     yield verdict
     yield finding("file_system", "problem" if kind.startswith(UNFIT_SYSTEMS) else "ok", kind or "unknown", MOVE_FOLDER)
@@ -152,26 +152,26 @@ def system_of(folder: Path) -> str:
 
 def _loop_devices() -> Finding:
     there = Path("/dev/loop-control").exists()
-    found = "loop devices are there" if there else "no /dev/loop-control: disks of fixed size cannot be mounted"
+    found = "loop devices available" if there else "no /dev/loop-control: fixed-size disks cannot be mounted"
     return finding("disk_quota", "ok" if there else "problem", found, "sudo modprobe loop")
 
 
 def _ports(ports: tuple[int, int], *, behind_nat: bool) -> Iterator[Finding]:
     if behind_nat:
-        yield ok("ports", "none is published: renters come through the relay")
+        yield ok("ports", "none published: renters connect through the relay")
         return
     first, last = ports
     taken = [port for port in range(first, last + 1) if not _is_free(port)]
     shown = ", ".join(map(str, taken[:5])) + (" …" if len(taken) > 5 else "")  # noqa: PLR2004
     found = f"{first}-{last}: {f'{shown} in use' if taken else 'all free'}"
-    remedy = f"sudo ss -lntup '( sport >= :{first} and sport <= :{last} )' shows who has them; a rented instance may"
+    remedy = f"sudo ss -lntup '( sport >= :{first} and sport <= :{last} )' shows which programs use them; instances can"
     yield finding("ports", "warning" if taken else "ok", found, remedy)
     span = Path("/proc/sys/net/ipv4/ip_local_port_range")
     low, high = map(int, span.read_text().split()) if span.exists() else (32768, 60999)
     clash = first <= high and last >= low
     yield finding(
         *("ports_outgoing", "warning" if clash else "ok"),
-        f"{first}-{last} {'lies in' if clash else 'is outside'} the range for outgoing connections ({low}-{high})",
+        f"{first}-{last} {'overlaps' if clash else 'is outside'} the range for outgoing connections ({low}-{high})",
         f"sudo sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last}",
     )
 
@@ -204,16 +204,16 @@ def _market(url: str) -> Iterator[Finding]:
         with closing(Client(SILENCE_S)) as client:
             answer = client.request("GET", f"{url.rstrip('/')}/healthz")
     except HTTPError as error:
-        remedy = f"curl -v {url}/healthz shows why; a proxy goes into HTTPS_PROXY"
-        yield Finding("market", "problem", f"{url} does not answer: {str(error)[:160]}", remedy)
+        remedy = f"curl -v {url}/healthz shows why; set HTTPS_PROXY to use a proxy"
+        yield Finding("market", "problem", f"{url} does not respond: {str(error)[:160]}", remedy)
         return
-    yield ok("market", f"{url} answers ({answer.status})")
+    yield ok("market", f"{url} responds ({answer.status})")
     with suppress(TypeError, ValueError):
         server = parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() + 0.5  # the header has whole seconds
         skew = server - (begun + time.time()) / 2
         size = abs(skew)
         yield finding(
             *("clock", "problem" if size > SKEW_PROBLEM_S else "warning" if size > SKEW_WARNING_S else "ok"),
-            f"{skew:+.1f} s to the market's" if size > 1 else "as the market's",
+            f"{skew:+.1f} s compared with Berth" if size > 1 else "in sync with Berth",
             "sudo timedatectl set-ntp true",
         )

@@ -80,7 +80,7 @@ class SimulatedExec:
         return _Echo()
 
     def command(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Command:
-        raise EngineRefused("This instance is simulated: there is no container in which a program could run.")
+        raise EngineRefused("This instance is simulated and has no container to run programs in.")
 
     def hang_up(self, instance: str, keep: Sequence[str]) -> None:
         return None

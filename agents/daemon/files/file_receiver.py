@@ -126,7 +126,7 @@ class FileReceiver:
             await self._scripts.finish(running)
             return last
         except TimeoutError as error:
-            raise FileRefusal("too_slow", "The disk takes too long.") from error
+            raise FileRefusal("too_slow", "The disk is too slow.") from error
         finally:
             running.program.close_input()
             await asyncio.wait({ended}, timeout=SHORT_S)
@@ -146,13 +146,13 @@ class FileReceiver:
                 if isinstance(frame, str):
                     words = parse_json_object(frame)
                     if "cancel" in words:
-                        raise Cancelled("cancelled", "The upload was cancelled; nothing of it was kept.")
+                        raise Cancelled("cancelled", "The upload was cancelled and discarded.")
                     if "eof" in words:
                         running.program.close_input()
                         return words
                     continue
                 if have + len(frame) > size:
-                    raise FileRefusal("too_long", "More has come than the file's size.")
+                    raise FileRefusal("too_long", "More data arrived than the file's size.")
                 await self._write_to_script(running, ended, frame)
                 have += len(frame)
                 if have - reported >= REPORT_EVERY_BYTES or have == size:
@@ -192,8 +192,8 @@ class FileReceiver:
         """Raise the reason for which the script ended early."""
         await asyncio.wait({ended}, timeout=SHORT_S)
         await self._scripts.finish(running)
-        raise FileRefusal("failed", "The instance took no more of the file.")
+        raise FileRefusal("failed", "The instance stopped accepting data.")
 
 
 def _taken_over() -> FileRefusal:
-    return FileRefusal("taken_over", "Another upload of the same file goes on with it.")
+    return FileRefusal("taken_over", "Another upload of the same file has taken over.")

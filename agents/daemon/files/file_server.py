@@ -79,7 +79,7 @@ class _FileSession:
         try:
             way = self._ways.get(str(words["do"]))
             if way is None:
-                raise FileRefusal("unknown_request", "This is no request that is known or allowed here.")
+                raise FileRefusal("unknown_request", "This request is unknown or not allowed here.")
             await way(Request(words if self._only is None else {**words, "path": self._only.path}, tag))
         except FileRefusal as error:
             await self._websocket.send_json(**tag, ok=False, code=error.code, detail=str(error))
@@ -145,7 +145,7 @@ class _FileSession:
             await self._scripts.finish(running)
             raise FileRefusal("failed", "The file could not be read.")
         if offset > size and kind == "file":
-            raise FileRefusal("past_end", "The file ends before this byte.")
+            raise FileRefusal("past_end", "The file ends before this offset.")
         head: dict[str, Any] = {"kind": kind, "name": os.fsdecode(place.name)}
         head |= {"size": size, "changed_at": changed_at} if kind == "file" else {}
         await self._websocket.send_json(**request.tag, **head)
@@ -158,7 +158,7 @@ class _FileSession:
             await self._websocket.send(piece[:left])
             left -= len(piece[:left])
         if left:
-            raise FileRefusal("changed", "The file became shorter while it was read.")
+            raise FileRefusal("changed", "The file was truncated while it was being read.")
         with suppress(TimeoutError):
             if offset + request.number("most", size) < size:
                 return False

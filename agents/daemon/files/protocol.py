@@ -22,18 +22,18 @@ _ROOM: Final = re.compile(rb"(\d+) +(\d+) +(-?\d+) +\d+% +/")
 
 # Details for the codes with which a script refuses (`berth:<code>`).
 REFUSALS: Final = {
-    "missing": "There is nothing of that name.",
-    "exists": "There is something of that name already.",
+    "missing": "No file or folder has this name.",
+    "exists": "A file or folder with this name already exists.",
     "not_folder": "This is no folder.",
-    "is_folder": "There is a folder of that name.",
-    "not_file": "This is no file that can be read to an end.",
-    "not_kept": "This folder is the system's own; choose one below it.",
+    "is_folder": "A folder with this name exists.",
+    "not_file": "This is not a regular file.",
+    "not_kept": "This is a system folder; choose a folder inside it.",
     "no_tar": "This image has no tar, so folders cannot be packed. Single files can be downloaded.",
-    "no_words": "This image lacks the programs that this needs (stat, sha256sum).",
-    "no_room": "The disk has too little room for this file.",
-    "short": "Less has come than the file's size.",
-    "checksum_differs": "What has arrived differs from what was sent; nothing of it was kept.",
-    "mounted": "A disk is mounted here; it can be emptied, not removed.",
+    "no_words": "This image lacks required programs (stat, sha256sum).",
+    "no_room": "The disk does not have enough space for this file.",
+    "short": "Less data arrived than the file's size.",
+    "checksum_differs": "The received data differs from what was sent and was discarded.",
+    "mounted": "A disk is mounted here; it can be emptied, but not deleted.",
     "forbidden": "Reading or writing here is not allowed.",
 }
 # Messages of the kernel's errors in the C locale: glibc's, and musl's where they differ.
@@ -43,15 +43,15 @@ _REASONS: Final = (
     ("Read-only file system", "read_only", "This disk is read-only."),
     ("Permission denied", "forbidden", "Reading or writing here is not allowed."),
     ("Operation not permitted", "forbidden", "Reading or writing here is not allowed."),
-    ("No such file or directory", "missing", "There is nothing of that name."),
-    ("nonexistent", "missing", "There is no such folder."),
+    ("No such file or directory", "missing", "No file or folder has this name."),
+    ("nonexistent", "missing", "This folder does not exist."),
     ("Not a directory", "not_folder", "This is no folder."),
-    ("Is a directory", "is_folder", "There is a folder of that name."),
-    ("File exists", "exists", "There is something of that name already."),
+    ("Is a directory", "is_folder", "A folder with this name exists."),
+    ("File exists", "exists", "A file or folder with this name already exists."),
     ("ame too long", "name_too_long", "The name is too long."),
-    ("esource busy", "mounted", "A disk is mounted here, or a program uses it."),
+    ("esource busy", "mounted", "A disk is mounted here, or a program is using it."),
     ("subdirectory of itself", "into_itself", "A folder cannot be moved into itself."),
-    ("Cannot allocate memory", "no_memory", "The instance has no memory left for this."),
+    ("Cannot allocate memory", "no_memory", "The instance is out of memory."),
 )
 
 
@@ -84,7 +84,7 @@ class ContainerPath:
             FileRefusal: It has no name of its own, or one that is too long.
         """
         if self.name in (b"", b".", b".."):
-            raise FileRefusal("bad_path", "Name a file or a folder.")
+            raise FileRefusal("bad_path", "Specify a file or folder.")
         if len(self.name) > NAME_AT_MOST:
             raise FileRefusal("name_too_long", "The name is too long.")
         return self
@@ -175,7 +175,7 @@ def parse_checksum(output: bytes) -> str:
     for line in output.splitlines():
         if line.startswith(b"done "):
             return line.removeprefix(b"done ").decode(errors="replace").strip()
-    raise FileRefusal("failed", "The file was not written to its end.")
+    raise FileRefusal("failed", "The file was not written completely.")
 
 
 def parse_size(output: bytes) -> int:
@@ -205,7 +205,7 @@ def error_for(code: int | None, complaints: bytes) -> FileRefusal:
     if code in _NOT_FOUND:
         return FileRefusal("no_words", REFUSALS["no_words"])
     last = text.strip().rpartition("\n")[2][:_TEXT_AT_MOST]
-    return FileRefusal("failed", last or f"A program in the instance ended with code {code}.")
+    return FileRefusal("failed", last or f"A program in the instance exited with code {code}.")
 
 
 def _place(value: Any) -> ContainerPath:
@@ -214,9 +214,9 @@ def _place(value: Any) -> ContainerPath:
     try:
         path = os.fsencode(value)
     except UnicodeEncodeError as error:
-        raise FileRefusal("bad_path", "This path cannot be written in bytes.") from error
+        raise FileRefusal("bad_path", "This path cannot be encoded.") from error
     if not path.startswith(b"/") or b"\0" in path or len(path) > PATH_AT_MOST:
-        raise FileRefusal("bad_path", "A path begins with / and is at most 4,095 bytes long.")
+        raise FileRefusal("bad_path", "A path starts with / and has at most 4,095 bytes.")
     return ContainerPath(b"/" + path.strip(b"/") if path.strip(b"/") else b"/")
 
 

@@ -111,7 +111,7 @@ class ScriptRunner:
             raise
         if not line.isdigit():
             program.close()
-            raise FileRefusal("no_shell", "This image has no shell, and nothing else that could reach its files.")
+            raise FileRefusal("no_shell", "This image has no shell, so its files cannot be accessed.")
         running.pid = line.decode()
         return running
 
@@ -135,7 +135,7 @@ class ScriptRunner:
             output = await asyncio.wait_for(running.rest(), limit_s)
         except TimeoutError as error:
             await self.end(instance, running)
-            raise FileRefusal("too_slow", "This takes too long; do it in the terminal.") from error
+            raise FileRefusal("too_slow", "This takes too long here; use the terminal instead.") from error
         finally:
             running.program.close()
         await self.finish(running)

@@ -105,7 +105,7 @@ class ClientConnection(asyncssh.SSHServer):
 
     def session_requested(self) -> SshSession:
         if not self._endpoint.acquire():
-            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many sessions lead into this instance.")
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many sessions of this instance.")
         endpoint = self._endpoint
         return SshSession(endpoint.exec_interface, endpoint.instance, self._peer, endpoint.spawn, endpoint.release)
 
@@ -114,14 +114,14 @@ class ClientConnection(asyncssh.SSHServer):
     ) -> Awaitable[asyncssh.SSHTCPSession[bytes]]:
         if dest_host not in _LOOPBACK:
             raise asyncssh.ChannelOpenError(
-                asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED, "Only ports of the instance's own 127.0.0.1 are forwarded."
+                asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED, "Only ports of the instance's 127.0.0.1 can be forwarded."
             )
         return self._forward(dest_port)
 
     async def _forward(self, port: int) -> Any:
         """Open a connection inside the container's own network."""
         if not self._endpoint.acquire():
-            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many connections lead into this instance.")
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many connections to this instance.")
         with ExitStack() as otherwise:
             otherwise.callback(self._endpoint.release)
             try:
@@ -129,7 +129,7 @@ class ClientConnection(asyncssh.SSHServer):
                 inside.setblocking(False)
                 _, peer = await asyncio.get_running_loop().create_connection(SSHForwarder, sock=inside)
             except (OSError, EngineRefused, EngineSilent) as error:
-                raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, f"Nothing answers at port {port}.") from error
+                raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, f"Port {port} is closed.") from error
             otherwise.pop_all()
         return _Forwarded(peer, self._endpoint.release)
 

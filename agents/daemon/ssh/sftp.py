@@ -197,7 +197,7 @@ class ContainerFiles(SFTPServer):
         return b"\n".join(steps)
 
     async def open56(self, path: bytes, desired_access: int, flags: int, attrs: SFTPAttrs) -> object:
-        raise asyncssh.SFTPOpUnsupported("Version 3 of SFTP is spoken here.")
+        raise asyncssh.SFTPOpUnsupported("Only SFTP version 3 is supported.")
 
     async def read(self, file_obj: object, offset: int, size: int) -> bytes:
         with _convert_errors():
@@ -225,10 +225,10 @@ class ContainerFiles(SFTPServer):
         return found.path
 
     async def lock(self, file_obj: object, offset: int, length: int, flags: int) -> None:
-        raise asyncssh.SFTPOpUnsupported("Files cannot be locked here.")
+        raise asyncssh.SFTPOpUnsupported("File locking is not supported.")
 
     async def unlock(self, file_obj: object, offset: int, length: int) -> None:
-        raise asyncssh.SFTPOpUnsupported("Files cannot be locked here.")
+        raise asyncssh.SFTPOpUnsupported("File locking is not supported.")
 
     async def exit(self) -> None:
         return None

@@ -100,7 +100,7 @@ class OpenFile:
     async def _write_on(self, content: bytes) -> None:
         if self._writing is None or not await self._writing.write(content):
             await self._flush()
-            raise ContainerCommandFailed("The container took no more.")
+            raise ContainerCommandFailed("The container stopped accepting data.")
         self._written_at += len(content)
 
     async def _flush(self) -> None:
@@ -125,7 +125,7 @@ async def finish(program: Program) -> None:
     code = await program.exit_code()
     program.close()
     if code != 0:
-        raise ContainerCommandFailed(_error_text(complaint) or "The container did not take it.")
+        raise ContainerCommandFailed(_error_text(complaint) or "The container did not accept the data.")
 
 
 def _error_text(complaint: bytes) -> str:

@@ -96,7 +96,7 @@ def test_what_cannot_be_had_is_told_to_people_and_to_programs(
 ) -> None:
     refused = get(tmp_path / "none")
     assert (refused.status_code, refused.json()["code"]) == (404, "missing")
-    assert "There is nothing of that name." in get(tmp_path / "none", accept="text/html").text
+    assert "No file or folder has this name." in get(tmp_path / "none", accept="text/html").text
     os.mkfifo(tmp_path / "pipe")
     assert get(tmp_path / "pipe").json()["code"] == "not_file"
     address = f"{relay.url}/relay/v1/download"
