@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, panel_user, staff_panel
-from billing.known_words import known_words
+from billing.ledger_label_translations import ledger_label
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.staff_credit.services import request_grant
 from billing.web.invoices import admin as invoices_admin  # noqa: F401
@@ -119,7 +119,7 @@ class PostingAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("memo"))
     def what(self, row: Posting) -> str:
-        return known_words(row.memo)
+        return ledger_label(row.memo)
 
 
 @admin.register(Meter, site=staff_panel)
@@ -131,7 +131,7 @@ class MeterAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("label"))
     def what(self, row: Meter) -> str:
-        return known_words(row.label)
+        return ledger_label(row.label)
 
     @admin.display(description=_("rate"))
     def rate(self, row: Meter) -> str:

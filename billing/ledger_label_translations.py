@@ -1,7 +1,7 @@
-"""Labels and memos of the ledger, and what Stripe says of cards, in the reader's language.
+"""Translations of labels and memos of the ledger, and of Stripe's messages about cards.
 
-Rows of the ledger never change, and what proves a bill covers their text: so the English text is kept, and a text that
-has one of these forms is worded anew when a page shows it. Any other text, a person's for example, stands as it is.
+Rows of the ledger never change, and seals cover their text, so the English text is stored. A text in one of these
+forms is translated when a page shows it; any other text, such as one that a person entered, is shown unchanged.
 """
 
 import re
@@ -67,8 +67,8 @@ _KNOWN: Final = tuple((re.compile(form, re.DOTALL), words) for form, words in _F
 
 
 @register.filter
-def known_words(text: str) -> str:
-    """Return a label or memo in the active language; as it is kept, where its form is not known."""
+def ledger_label(text: str) -> str:
+    """Return a label or memo in the active language, or unchanged if its form is unknown."""
     for form, words in _KNOWN:
         if found := form.fullmatch(text):
             return str(words) % found.groupdict()

@@ -8,10 +8,10 @@ from common import clock
 from instances.access import commands, credentials, extra_ports, logs
 from instances.enforcement import (
     arrears,
-    barred_bids,
     budgets,
     disputes,
     maintenance_notices,
+    self_dealing_bids,
     silent_hosts,
     suspended_owners,
     sweeps,
@@ -65,8 +65,8 @@ def stop_disputed() -> None:
 
 
 @shared_task(name="instances.stop_barred_bids")
-def stop_barred_bids() -> None:
-    barred_bids.stop_barred_bids()
+def stop_self_dealing_bids() -> None:
+    self_dealing_bids.stop_self_dealing_bids()
 
 
 @shared_task(name="instances.stop_suspended")

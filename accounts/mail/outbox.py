@@ -16,7 +16,7 @@ from django.db.models import F, QuerySet
 
 from accounts.constants import MAIL_BATCH, MAIL_CLAIM, MAIL_KEPT, MAIL_PASS_S, MAIL_REST, MAIL_WAITS
 from accounts.models import OutgoingMail
-from accounts.models.safety import mail_expiry
+from accounts.models.security import mail_expiry
 from common.db.transactions import exclusive_lock, use_case
 from common.jobs import enqueue
 from common.mail import MAIL_FAULTS, concerns_one_mail, fault_name, one_line, send_mail

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import accounts.models.safety
+import accounts.models.security
 import common.clock
 
 
@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="outgoingmail",
             name="expires_at",
-            field=models.DateTimeField(default=accounts.models.safety.mail_expiry, help_text="Not tried after."),
+            field=models.DateTimeField(default=accounts.models.security.mail_expiry, help_text="Not tried after."),
         ),
         migrations.AddField(
             model_name="outgoingmail",

@@ -13,7 +13,7 @@ from accounts.models.people import (
     WebhookDelivery,
     WebhookEvent,
 )
-from accounts.models.safety import (
+from accounts.models.security import (
     AccountEvent,
     AccountSession,
     EndedCredential,

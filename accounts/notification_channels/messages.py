@@ -1,6 +1,7 @@
-"""Notifications in words: what an event says to its user, in the active language.
+"""Texts of notifications, in the active language.
 
-Names that somebody has typed become letters, digits, spaces and hyphens, as in mail: no program finds a link in them.
+Names entered by users are reduced to letters, digits, spaces and hyphens, as in mail, so that no program finds a link
+in them.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +26,9 @@ _LINE_CHARS: Final = 300
 _MOST_LINES: Final = 8
 
 
-def word_notification(event: WebhookEvent, *, repeated: bool) -> Notification:
+def build_notification(event: WebhookEvent, *, repeated: bool) -> Notification:
     """Return the notification of an event; `repeated` says that it may have arrived before."""
-    title, lines = _words_of(event)
+    title, lines = _message_of(event)
     if repeated:
         lines = [_("This may be a repeat: the first attempt was interrupted."), *lines]  # the last lines may be cut off
     return Notification(
@@ -42,13 +43,13 @@ def word_notification(event: WebhookEvent, *, repeated: bool) -> Notification:
     )
 
 
-def _words_of(event: WebhookEvent) -> tuple[str, list[str]]:
+def _message_of(event: WebhookEvent) -> tuple[str, list[str]]:
     if event.kind == CHANNEL_TEST:
         return _("Test notification"), [_("This channel works. Notifications from Berth will arrive here.")]
     if event.kind in NOTICE_KINDS:
         lines = event.payload.get("lines", ())
         return str(event.payload.get("title", "")), [str(line)[:_LINE_CHARS] for line in lines]
-    build = _WORDS.get(event.kind)
+    build = _MESSAGES.get(event.kind)
     if build is None:  # written by a later version
         return event.kind, []
     return build(event.payload)
@@ -161,7 +162,7 @@ def _alert_title(facts: Facts) -> str:
     return _detail(facts) or name_in_mail(str(facts.get("title", "")), most=_LINE_CHARS)
 
 
-_WORDS: Final[Mapping[str, Callable[[Facts], tuple[str, list[str]]]]] = {
+_MESSAGES: Final[Mapping[str, Callable[[Facts], tuple[str, list[str]]]]] = {
     "instance.started": _started,
     "instance.stopped": _stopped,
     "instance.failed": _failed,

@@ -36,9 +36,9 @@ from accounts.constants import (
 from accounts.models import NotificationChannel, NotificationDelivery
 from accounts.notification_channels.credentials import unseal, without_secrets
 from accounts.notification_channels.formats.parts import Answer, ChannelRequest, Credentials, Verdict, refused
+from accounts.notification_channels.messages import build_notification
 from accounts.notification_channels.services import SERVICES
 from accounts.notification_channels.stops import stop_channel
-from accounts.notification_channels.words import word_notification
 from common import change_counters
 from common.db.transactions import use_case
 from common.encryption import CannotDecrypt
@@ -120,7 +120,7 @@ def _job(delivery: NotificationDelivery, now: datetime) -> Job:
     """Word the notification in its user's language, and build the request."""
     channel = delivery.channel
     with override(channel.user.language):
-        note = word_notification(delivery.event, repeated=delivery.uncertain)
+        note = build_notification(delivery.event, repeated=delivery.uncertain)
     try:
         credentials = unseal(channel)
     except CannotDecrypt:

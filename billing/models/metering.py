@@ -12,7 +12,7 @@ from django.db.models.functions import Least
 from django.utils.translation import gettext_lazy as _
 
 from billing.constants import HOLD_RENEWAL_LEAD, PROOF_BRIDGE
-from billing.known_words import known_words
+from billing.ledger_label_translations import ledger_label
 from billing.models.ledger import AppendOnly, Entry, Posting, TsTzRange, Wallet
 from billing.pricing.rates import elapsed_microseconds
 from billing.pricing.tariffs import Tariff
@@ -134,7 +134,7 @@ class Meter(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{known_words(self.label)} {self.opened_at:%Y-%m-%d %H:%M:%S}"
+        return f"{ledger_label(self.label)} {self.opened_at:%Y-%m-%d %H:%M:%S}"
 
     @property
     def tariff(self) -> Tariff:

@@ -162,8 +162,8 @@ TEMPLATES = [
                 "config.host_quotes",
                 "common.sentence_gaps",
                 "common.messages.rendering",
-                "billing.known_words",
-                "marketplace.self_tests.required_words",
+                "billing.ledger_label_translations",
+                "marketplace.self_tests.requirement_messages",
             ],
             "context_processors": [
                 "django.template.context_processors.request",

@@ -49,7 +49,7 @@ def check_bidder(*, renter_id: UUID, host_owner_id: UUID) -> None:
         raise BidBarred(_BARRED)
 
 
-def barred_bids(host_owner_id: UUID, bids: Sequence[SpotBid]) -> set[UUID]:
+def self_dealing_bids(host_owner_id: UUID, bids: Sequence[SpotBid]) -> set[UUID]:
     """Return the bids whose bidder may no longer bid on hosts of this owner.
 
     They must be read with their instances.

@@ -17,7 +17,7 @@ from instances.constants import SPOT_RUN_AT_LEAST, SWEEP_BATCH
 from instances.core.money_messages import SilentHost
 from instances.core.transitions import touch_renter
 from instances.models import Instance, SpotBid
-from instances.spot.bids import barred_bids, bids_with_money, standing_bids
+from instances.spot.bids import bids_with_money, self_dealing_bids, standing_bids
 from instances.spot.gpu_assignment import assign_to_claims, assign_to_winners
 from instances.spot.preemption import give_notice, preempt, sync_bids_with_instances, withdraw_notice
 from instances.states import BidState
@@ -101,7 +101,7 @@ def entries(market: SpotMarket, bids: Sequence[SpotBid], now: datetime) -> list[
     but raises nobody's price; nor does a bid without money held behind it.
     """
     sells = market.sells and market.offer.spot_floor_micros is not None
-    barred, backed = barred_bids(market.host.owner_id, bids), bids_with_money(bids)
+    barred, backed = self_dealing_bids(market.host.owner_id, bids), bids_with_money(bids)
     return [
         _entry(bid, now, backed=bid.pk in backed and bid.pk not in barred)
         for bid in bids

@@ -1,4 +1,4 @@
-"""What a check of the self-test requires, in the reader's language: its result keeps the English text that the API shows."""
+"""Requirements of self-test checks, in the reader's language; results store the English text that the API shows."""
 
 import re
 from typing import Final
@@ -22,8 +22,8 @@ _KNOWN: Final = tuple((re.compile(form), words) for form, words in _FORMS)
 
 
 @register.filter
-def required_words(text: str) -> str:
-    """Return a requirement in the active language; an agent's own, as it is."""
+def requirement_message(text: str) -> str:
+    """Return a requirement in the active language; one from an agent is returned unchanged."""
     for form, words in _KNOWN:
         if found := form.fullmatch(text):
             return str(words) % found.groupdict()

@@ -3,8 +3,8 @@
 import pytest
 from django.utils.translation import override
 
-from billing.known_words import known_words
-from marketplace.self_tests.required_words import required_words
+from billing.ledger_label_translations import ledger_label
+from marketplace.self_tests.requirement_messages import requirement_message
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from marketplace.self_tests.required_words import required_words
 )
 def test_a_label_in_chinese(kept: str, shown: str) -> None:
     with override("zh-hans"):
-        assert known_words(kept) == shown
+        assert ledger_label(kept) == shown
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_label_in_chinese(kept: str, shown: str) -> None:
 )
 def test_a_requirement_in_chinese(kept: str, shown: str) -> None:
     with override("zh-hans"):
-        assert required_words(kept) == shown
+        assert requirement_message(kept) == shown

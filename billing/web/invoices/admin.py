@@ -25,7 +25,7 @@ from billing.coupons.codes import create_code, set_code_active
 from billing.invoices.invoices import correct_invoice
 from billing.invoices.lines import InvoiceLine, lines_from_json, number_of_seconds
 from billing.invoices.messages import MODE_LABELS, line_text, period_text
-from billing.known_words import known_words
+from billing.ledger_label_translations import ledger_label
 from billing.models import Coupon, CouponCode, CouponDraw, Invoice, Order
 from billing.staff_credit.selectors import name_of
 from common.http.fields import NameField, PlainDecimalField
@@ -245,7 +245,7 @@ class OrderAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("title"), ordering="title")
     def what(self, row: Order) -> str:
-        return known_words(row.title)
+        return ledger_label(row.title)
 
     @admin.display(description=_("paid upfront"))
     def paid(self, row: Order) -> str:
@@ -317,7 +317,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("lines"))
     def shown_lines(self, row: Invoice) -> str:
-        lines = ((known_words(line.what), line_text(line), *_reckoning(line)) for line in lines_from_json(row.lines))
+        lines = ((ledger_label(line.what), line_text(line), *_reckoning(line)) for line in lines_from_json(row.lines))
         return format_html_join("", "<p><b>{}</b><br>{}<br>{}<br>{}</p>", lines)
 
     @admin.display(description=_("total"), ordering="total_micros")

@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWi
 
 from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, panel_user, staff_panel
 from billing.coupons.selectors import repaid_micros
-from billing.known_words import known_words
+from billing.ledger_label_translations import ledger_label
 from billing.models import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
 from billing.payments.reconcile_stripe import request_reconciliation
 from billing.payments.refunds import refund_payment
@@ -57,7 +57,7 @@ class RefundInline(ReadOnlyInline):
 
     @admin.display(description=_("reason"))
     def why(self, row: Refund) -> str:
-        return known_words(row.reason)
+        return ledger_label(row.reason)
 
     @admin.display(description=_("amount"))
     def amount(self, row: Refund) -> str:
@@ -144,7 +144,7 @@ class RefundAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("reason"))
     def why(self, row: Refund) -> str:
-        return known_words(row.reason)
+        return ledger_label(row.reason)
 
     @admin.display(description=_("amount"), ordering="amount_micros")
     def amount(self, row: Refund) -> str:

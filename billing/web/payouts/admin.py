@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, panel_user, staff_panel
-from billing.known_words import known_words
+from billing.ledger_label_translations import ledger_label
 from billing.models import Payout, PayoutAccount, PayoutMethod, Usage, Wallet
 from billing.payouts.accounts import freeze_payouts, unfreeze_payouts
 from billing.payouts.bank_export import bank_csv, confirm_payout, export_batch, return_payout
@@ -218,7 +218,7 @@ class EarningAdmin(OwnRowsAdmin):
 
     @admin.display(description=_("what"))
     def what(self, row: Usage) -> str:
-        return known_words(row.meter.label)
+        return ledger_label(row.meter.label)
 
     @admin.display(description=_("charged"), ordering="charge_micros")
     def charged(self, row: Usage) -> str:

@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from billing.calendar_months import midnight
-from billing.known_words import known_words
+from billing.ledger_label_translations import ledger_label
 from common.errors import NotFound
 from common.http.fields import DayField
 from common.ids import parse_public_id, public_id
@@ -52,7 +52,7 @@ class StatementForm(forms.Form):
 
     def __init__(self, *args: Any, sources: Sequence[tuple[UUID, str]], **options: Any) -> None:
         super().__init__(*args, **options)
-        named = [(public_id("inst", key), f"{known_words(label)} · {key.hex[-6:]}") for key, label in sources]
+        named = [(public_id("inst", key), f"{ledger_label(label)} · {key.hex[-6:]}") for key, label in sources]
         source = self.data.get("source", "")
         if source and source not in dict(named):  # from a link of an instance that is not among the latest
             named.append((source, source))

@@ -14,7 +14,7 @@ from billing.people.related_accounts import related_accounts
 from billing.people.ties import record_payout_account
 from common import clock
 from common.ids import parse_public_id
-from instances.enforcement.barred_bids import stop_barred_bids
+from instances.enforcement.self_dealing_bids import stop_self_dealing_bids
 from instances.models import SpotBid
 from instances.spot.market_tick import tick_all
 from marketplace.models import SpotPrice
@@ -229,7 +229,7 @@ def test_nor_by_a_quote_a_bid_or_a_start_from_before(
     become(kin, bidder, hana)
     tick_all()
     assert (pays(victim, mine), published(victim, spot)) == ("0.40", "0.40")
-    assert [stop_barred_bids() for _ in range(2)] == [1, 0]
+    assert [stop_self_dealing_bids() for _ in range(2)] == [1, 0]
     turn(spot)
     seen = api.get(f"/api/v1/instances/{waits}").json()
     assert (seen["state"], seen["billing"]["spot"]["state"]) == ("stopped", "ended")
