@@ -13,7 +13,7 @@ from billing.errors import NoOpenHold
 from billing.ledger.wallets import open_wallet
 from billing.metering.holds import open_hold, release_hold
 from billing.models import Hold, Meter, Wallet
-from billing.people.ties import record_teams
+from billing.people.account_links import record_teams
 from billing.pricing.rates import elapsed_microseconds, funded_span
 from billing.pricing.tariffs import Tariff
 from common.db.prepared import insert, run

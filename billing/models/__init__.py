@@ -1,5 +1,6 @@
 """Tables of billing: the ledger, meters, holds, payments, coupons, invoices, budgets and payouts."""
 
+from billing.models.account_links import AccountLink
 from billing.models.budgets import Budget, Notice, Standing
 from billing.models.coupons import Coupon, CouponCode, CouponDraw
 from billing.models.invoices import BillingAddress, Invoice, InvoiceSeries, Order
@@ -8,9 +9,9 @@ from billing.models.ledger_seals import LedgerAudit, Record, Seal
 from billing.models.metering import Commitment, Hold, Meter, Usage
 from billing.models.payments import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
 from billing.models.payouts import ConnectedAccount, Holdback, Payout, PayoutAccount, PayoutMethod
-from billing.models.ties import Tie
 
 __all__ = [
+    "AccountLink",
     "AppendOnly",
     "BillingAddress",
     "Budget",
@@ -44,7 +45,6 @@ __all__ = [
     "Seal",
     "Standing",
     "StripeEvent",
-    "Tie",
     "TsTzRange",
     "Usage",
     "Wallet",

@@ -13,7 +13,7 @@ from accounts.event_log.services import record_event
 from accounts.models import User
 from billing.errors import NoSavedCard, StripeRefused
 from billing.models import PaymentProfile
-from billing.people.ties import record_card
+from billing.people.account_links import record_card
 from billing.stripe import client
 from billing.stripe.client import Buyer, ReturnUrls
 from billing.stripe.currencies import to_minor, top_up_limits

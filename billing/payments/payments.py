@@ -25,7 +25,7 @@ from billing.models import Entry, Order, Payment, Posting
 from billing.payments.cards import customer_of, lock_profile, record_auto_failure, store_card, with_customer
 from billing.payments.disputes import apply_disputes
 from billing.payments.refunds import apply_refunds
-from billing.people.ties import record_card
+from billing.people.account_links import record_card
 from billing.states import PAYMENT_MACHINE, DisputeState, PaymentState, RefundState
 from billing.stripe import client
 from billing.stripe.client import Buyer, ReturnUrls

@@ -7,7 +7,7 @@ from accounts.event_log.services import record_event
 from billing.constants import PAYOUT_ACCOUNT_WAIT, PAYOUT_LEAST_MICROS
 from billing.models import PayoutAccount, PayoutMethod
 from billing.models.payout_destinations import Destination
-from billing.people.ties import is_removed, record_payout_account
+from billing.people.account_links import is_removed, record_payout_account
 from billing.stripe.connect import check_account
 from common import change_counters, clock
 from common.db.transactions import use_case

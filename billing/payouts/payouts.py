@@ -26,7 +26,7 @@ from billing.models import ConnectedAccount, Entry, Holdback, Payout, PayoutAcco
 from billing.models.payout_destinations import destination_of
 from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.selectors import due_owners, payable_of
-from billing.people.ties import disprove_payout_account, is_removed, prove_payout_account
+from billing.people.account_links import disprove_payout_account, is_removed, prove_payout_account
 from billing.states import PAYOUT_MACHINE, PayoutState
 from billing.stripe.currencies import round_down
 from common import change_counters, clock

@@ -10,7 +10,7 @@ from billing.errors import NoPayoutAccount, StripeRefused
 from billing.models import ConnectedAccount, PayoutAccount, PayoutMethod
 from billing.models.payout_destinations import Destination
 from billing.payouts.accounts import save_payout_account
-from billing.people.ties import prove_payout_account
+from billing.people.account_links import prove_payout_account
 from billing.stripe import connect
 from billing.stripe.client import ReturnUrls
 from billing.stripe.connect import RemoteAccount

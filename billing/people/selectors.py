@@ -1,12 +1,12 @@
 """Reads of which accounts belong to one person, by cards and payout accounts, and of their debts.
 
 A card is charged before it counts, and ties both its users. A payout account is only entered, and may be anybody's,
-until a payout has arrived there or Stripe says that it is ready: then it is proven. A tie has a direction: one
+until a payout has arrived there or Stripe says that it is ready: then it is proven. A link has a direction: one
 account *answers for* another's debts and rentals.
 
 * Whoever has entered an account answers for everybody who has proven it. Two who have both proven it answer for
   each other.
-* A tie that staff have removed does not count.
+* A link that staff have removed does not count.
 * Of two who have only entered it, the later answers for the earlier, but only with orders and bids, never with
   earnings: otherwise whoever enters a stranger's account first could block that stranger's payout for good, and with
   it the proof.
@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from billing.ledger.raw_rows import planned_rows
-from billing.models import Tie
+from billing.models import AccountLink
 
 _PROVEN = "own.kind = 'card' OR theirs.proven_at IS NOT NULL"
 _BOTH = "own.kind = 'card' OR own.proven_at IS NOT NULL AND theirs.proven_at IS NOT NULL"
@@ -95,7 +95,7 @@ def _read(query: str, owner_id: UUID) -> list[tuple[Any, ...]]:
     return planned_rows(query, owners=[owner_id])
 
 
-def emails_sharing(tie: Tie) -> list[str]:
+def emails_sharing(link: AccountLink) -> list[str]:
     """Return mail addresses of the other accounts with the same evidence, in the order of first use."""
-    others = Tie.objects.filter(kind=tie.kind, value=tie.value, removed_at=None).exclude(owner=tie.owner_id)
+    others = AccountLink.objects.filter(kind=link.kind, value=link.value, removed_at=None).exclude(owner=link.owner_id)
     return list(others.order_by("seen_at").values_list("owner__email", flat=True))

@@ -9,7 +9,7 @@ from uuid import UUID
 from accounts.selectors import teammates_of
 from billing.ledger.promotional_selectors import gifts_to
 from billing.ledger.raw_rows import rows
-from billing.models import Tie, Wallet
+from billing.models import AccountLink, Wallet
 from billing.people.selectors import accounts_of_same, person_of
 
 Paid = Literal["all", "cash", "nothing"]
@@ -107,6 +107,6 @@ def close_to(person: frozenset[UUID]) -> frozenset[UUID]:
 
 
 def _were_together(person: Sequence[UUID]) -> set[UUID]:
-    ties = Tie.objects.filter(kind=Tie.Kind.TEAM, removed_at=None)
-    teams = ties.filter(owner__in=person).values("value")
-    return set(ties.filter(value__in=teams).values_list("owner_id", flat=True))
+    links = AccountLink.objects.filter(kind=AccountLink.Kind.TEAM, removed_at=None)
+    teams = links.filter(owner__in=person).values("value")
+    return set(links.filter(value__in=teams).values_list("owner_id", flat=True))

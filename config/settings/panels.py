@@ -78,7 +78,7 @@ UNFOLD = {
                     _link(_("Reconciliations"), "balance", "admin:billing_reconciliation_changelist"),
                     _link(_("Payouts"), "account_balance", "admin:billing_payout_changelist"),
                     _link(_("Payout accounts"), "credit_card", "admin:billing_payoutaccount_changelist"),
-                    _link(_("Account links"), "group", "admin:billing_tie_changelist"),
+                    _link(_("Account links"), "group", "admin:billing_accountlink_changelist"),
                     _link(_("Coupon codes"), "confirmation_number", "admin:billing_couponcode_changelist"),
                     _link(_("Coupons"), "local_activity", "admin:billing_coupon_changelist"),
                     _link(_("Orders"), "shopping_cart", "admin:billing_order_changelist"),

@@ -1,1 +1,1 @@
-"""Staff panel of ties between accounts."""
+"""Staff panel of links between accounts."""

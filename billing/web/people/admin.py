@@ -10,15 +10,15 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.web.admin_sites import ReadOnlyAdmin, panel_user, staff_panel
-from billing.models import Tie
+from billing.models import AccountLink
+from billing.people.account_links import remove_link
 from billing.people.selectors import emails_sharing
-from billing.people.ties import remove_tie
 from billing.staff_credit.selectors import name_of
 from common.http.fields import NameField
 
 
-class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """Form that never edits a tie; saving it with a reason removes it."""
+class RemoveLinkForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """Form that never edits a link; saving it with a reason removes it."""
 
     reason = NameField(
         label=_("Reason"),
@@ -28,19 +28,19 @@ class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic a
     )
 
     class Meta:
-        model = Tie
+        model = AccountLink
         fields: ClassVar[list[str]] = []
 
 
-@admin.register(Tie, site=staff_panel)
-class TieAdmin(ReadOnlyAdmin):
+@admin.register(AccountLink, site=staff_panel)
+class AccountLinkAdmin(ReadOnlyAdmin):
     """Cards, payout accounts and teams of each user, with the accounts that share them."""
 
     list_display = ("owner", "kind", "value", "seen_at", "proven_at", "removed_at")
     list_filter = ("kind", ("removed_at", admin.EmptyFieldListFilter))
     list_select_related = ("owner",)
     search_fields = ("owner__email", "value")
-    form = RemoveTieForm
+    form = RemoveLinkForm
     readonly_fields = ("owner", "kind", "value", "seen_at", "proven_at", "shared", "removed_at", "by", "removed_reason")
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
@@ -51,18 +51,18 @@ class TieAdmin(ReadOnlyAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return obj is None or _counts(obj)
 
-    def save_model(self, request: HttpRequest, obj: Tie, form: RemoveTieForm, change: bool) -> None:
-        remove_tie(tie_id=obj.pk, reason=form.cleaned_data["reason"], actor=f"staff:{panel_user(request).pk.hex}")
+    def save_model(self, request: HttpRequest, obj: AccountLink, form: RemoveLinkForm, change: bool) -> None:
+        remove_link(link_id=obj.pk, reason=form.cleaned_data["reason"], actor=f"staff:{panel_user(request).pk.hex}")
         messages.success(request, _("Link removed"))
 
     @admin.display(description=_("shared with"))
-    def shared(self, row: Tie) -> str:
+    def shared(self, row: AccountLink) -> str:
         return ", ".join(emails_sharing(row)) or "–"
 
     @admin.display(description=_("removed by"))
-    def by(self, row: Tie) -> str:
+    def by(self, row: AccountLink) -> str:
         return name_of(row.removed_by)
 
 
 def _counts(obj: Model | None) -> bool:
-    return isinstance(obj, Tie) and obj.removed_at is None
+    return isinstance(obj, AccountLink) and obj.removed_at is None

@@ -8,7 +8,7 @@ from accounts.errors import TooMany
 from accounts.models import User
 from billing.constants import CHECKOUTS_AT_MOST
 from billing.errors import PaymentsOff, StripeUnreachable
-from billing.models import Order, Payment, PaymentProfile, Posting, Tie
+from billing.models import AccountLink, Order, Payment, PaymentProfile, Posting
 from billing.payments.cards import remove_card
 from billing.payments.payments import check_pending_payments, draft_top_up, start_top_up
 from billing.payments.selectors import pending_micros
@@ -41,7 +41,7 @@ def test_an_account_is_known_by_its_cards_also_when_it_keeps_none(market: Market
     market.stripe.fingerprint = "Xt5EWLLDS7FJjR1c"
     market.paid(alice, 25)
     market.paid(alice, 25, save_card=True)
-    assert list(Tie.objects.values_list("owner", "kind", "value")) == [(alice.pk, "card", "Xt5EWLLDS7FJjR1c")]
+    assert list(AccountLink.objects.values_list("owner", "kind", "value")) == [(alice.pk, "card", "Xt5EWLLDS7FJjR1c")]
     assert related_accounts(alice.pk) == {alice.pk}
     market.paid(bob, 25)
     remove_card(owner_id=alice.pk)

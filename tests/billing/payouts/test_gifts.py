@@ -12,11 +12,11 @@ from accounts.teams.services import create_team, remove_member
 from billing.debts.services import collect_debts
 from billing.errors import NotPayable, NotTransferable
 from billing.ledger.promotional_selectors import remaining_gifts
-from billing.models import Posting, Tie
+from billing.models import AccountLink, Posting
 from billing.payouts.payable_balance import PayableBalance
 from billing.payouts.selectors import due_owners
+from billing.people.account_links import record_card
 from billing.people.self_rental import payable_money_of
-from billing.people.ties import record_card
 from billing.transfers.services import transfer_money
 from common import clock
 from tests.billing.coupon_money import Run, redeem
@@ -148,7 +148,7 @@ def test_renting_from_a_second_account_of_ones_own_ties_nobody_to_a_team(hana: U
     one_card(hana, bob)
     team_of(hana, alice)
     run_with_gift(bob, hana)
-    assert not Tie.objects.filter(kind="team").exists()
+    assert not AccountLink.objects.filter(kind="team").exists()
 
 
 def test_gifts_do_not_repay_a_debt_by_way_of_the_own_host(hana: User, alice: User) -> None:

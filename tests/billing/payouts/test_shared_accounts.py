@@ -15,7 +15,7 @@ from accounts.models import Team, User
 from accounts.teams.services import create_team
 from billing.debts.services import check_owes_nothing
 from billing.errors import NotTransferable, OwesMoney
-from billing.models import ConnectedAccount, Payout, Tie
+from billing.models import AccountLink, ConnectedAccount, Payout
 from billing.models.payout_destinations import Destination, parse_destination
 from billing.payouts.accounts import save_payout_account
 from billing.payouts.bank_export import confirm_payout, return_payout
@@ -288,7 +288,9 @@ def test_any_claims(hana: User, alice: User, bob: User, mallory: User, claims: l
     with transaction.atomic():
         for place, (user, value, proven) in enumerate(claims):
             at = days_ago(60 - place)
-            Tie.objects.create(owner=people[user], kind="payout", value=value, seen_at=at, proven_at=NOW if proven else None)
+            AccountLink.objects.create(
+                owner=people[user], kind="payout", value=value, seen_at=at, proven_at=NOW if proven else None
+            )
         paid = {user: {number[key] for key in person_of(people[user].pk)} for user in USERS}
         linked = {user: {number[key] for key in linked_accounts(people[user].pk)} for user in USERS}
         transaction.set_rollback(True)
@@ -309,11 +311,11 @@ def test_any_claims(hana: User, alice: User, bob: User, mallory: User, claims: l
 
 
 def test_ties_from_before_get_one_name_and_their_proof(hana: User, alice: User, bob: User) -> None:
-    """Ties with a bank, accounts without a tie, a payout that was paid, one that came back, an account at Stripe."""
-    Tie.objects.create(owner=hana, kind="payout", value=f"{IBAN} Commerzbank", seen_at=days_ago(9))
-    Tie.objects.create(owner=hana, kind="payout", value=IBAN, seen_at=days_ago(7))
-    Tie.objects.create(owner=bob, kind="payout", value="12345-678 First Bank", seen_at=days_ago(5))
-    Tie.objects.create(owner=bob, kind="card", value="fp", seen_at=days_ago(5))
+    """Links with a bank, accounts without a link, a payout that was paid, one that came back, an account at Stripe."""
+    AccountLink.objects.create(owner=hana, kind="payout", value=f"{IBAN} Commerzbank", seen_at=days_ago(9))
+    AccountLink.objects.create(owner=hana, kind="payout", value=IBAN, seen_at=days_ago(7))
+    AccountLink.objects.create(owner=bob, kind="payout", value="12345-678 First Bank", seen_at=days_ago(5))
+    AccountLink.objects.create(owner=bob, kind="card", value="fp", seen_at=days_ago(5))
     ConnectedAccount.objects.create(owner=bob, account_id=CONNECTED, is_ready=True, checked_at=days_ago(4))
     account(alice, changed_at=days_ago(8))
     for user, state in ((hana, "paid"), (alice, "failed")):
@@ -324,9 +326,9 @@ def test_ties_from_before_get_one_name_and_their_proof(hana: User, alice: User, 
         )
     migration = importlib.import_module("billing.migrations.0017_proven_payout_accounts")
     for _again in range(2):
-        with triggers_off():  # ties were not kept yet
+        with triggers_off():  # links were not kept yet
             migration.identify(apps, None)
-        found = Tie.objects.order_by("seen_at").values_list("owner", "kind", "value", "seen_at", "proven_at")
+        found = AccountLink.objects.order_by("seen_at").values_list("owner", "kind", "value", "seen_at", "proven_at")
         assert set(found) == {
             (hana.pk, "payout", IBAN, days_ago(9), days_ago(3)),
             (alice.pk, "payout", IBAN, days_ago(8), None),

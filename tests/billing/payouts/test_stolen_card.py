@@ -7,8 +7,8 @@ import pytest
 from accounts.models import User
 from billing.constants import PAYOUT_HOLDING
 from billing.errors import NotPayable
+from billing.people.account_links import record_card
 from billing.people.related_accounts import related_accounts
-from billing.people.ties import record_card
 from common.db.transactions import use_case
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.world import NOW, account, ask, days_ago, earn, payable, take_back, top_up

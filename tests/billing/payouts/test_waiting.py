@@ -7,7 +7,7 @@ from accounts.models import User
 from billing.models import ConnectedAccount, Payout
 from billing.payouts.bank_export import export_batch
 from billing.payouts.transfers import send_payouts
-from billing.people.ties import record_card
+from billing.people.account_links import record_card
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.connect import CONNECTED, Connect
 from tests.billing.payouts.world import (

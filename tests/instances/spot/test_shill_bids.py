@@ -8,10 +8,10 @@ from django.test import Client
 
 from accounts.models import Membership, Team, User
 from billing.metering.settle import settle_meters
-from billing.models import Hold, Meter, PayoutAccount, Tie
+from billing.models import AccountLink, Hold, Meter, PayoutAccount
 from billing.models.payout_destinations import Destination
+from billing.people.account_links import record_payout_account
 from billing.people.related_accounts import related_accounts
-from billing.people.ties import record_payout_account
 from common import clock
 from common.ids import parse_public_id
 from instances.enforcement.self_dealing_bids import stop_self_dealing_bids
@@ -172,7 +172,7 @@ def is_in_the_team(owner: User) -> User:
 def shares_a_card(owner: User) -> User:
     other = make_user("same-card")
     for user in (owner, other):
-        Tie.objects.create(owner=user, kind="card", value="Xt5EWLLDS7FJjR1c")
+        AccountLink.objects.create(owner=user, kind="card", value="Xt5EWLLDS7FJjR1c")
     return other
 
 
@@ -243,7 +243,7 @@ def become(kin: Callable[[User], User], bidder: User, owner: User) -> None:
     """The bidder takes the place of the account that `kin` makes."""
     stand_in = kin(owner)
     Membership.objects.filter(user=stand_in).update(user=bidder)
-    Tie.objects.filter(owner=stand_in).update(owner=bidder)
+    AccountLink.objects.filter(owner=stand_in).update(owner=bidder)
     for account in PayoutAccount.objects.filter(owner=stand_in):
         account.delete()
         account.owner = bidder
@@ -255,7 +255,9 @@ def test_strangers_and_former_colleagues_are_nobodys_kin(hana: User, bob: User) 
     shares_a_card(hana)
     assert bob.pk not in related_accounts(hana.pk)
     Membership.objects.filter(user=hana).delete()
-    Tie.objects.filter(owner=hana).update(removed_at=clock.now(), removed_by="test", removed_reason="as if there were none")
+    AccountLink.objects.filter(owner=hana).update(
+        removed_at=clock.now(), removed_by="test", removed_reason="as if there were none"
+    )
     assert related_accounts(hana.pk) == {hana.pk}
     invited = Team.objects.create(name="open")
     Membership.objects.create(team=invited, user=hana, email=hana.email, joined_at=clock.now())

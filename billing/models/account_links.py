@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 from common import clock
 
 
-class Tie(models.Model):
+class AccountLink(models.Model):
     """Card, payout account or team that a user has had; it stays when the card is removed.
 
-    Staff may dismiss one, which records who and why: the row stays, does not count, and keeps the same tie from
+    Staff may dismiss one, which records who and why: the row stays, does not count, and keeps the same link from
     coming back. Anybody can enter anybody's payout account: `billing.people.selectors` says what that means.
     """
 
@@ -40,6 +40,7 @@ class Tie(models.Model):
     removed_reason = models.CharField(_("reason"), max_length=200, blank=True, default="")
 
     class Meta:
+        db_table = "billing_tie"
         verbose_name = _("account link")
         verbose_name_plural = _("account links")
         constraints: ClassVar = [
