@@ -12,7 +12,7 @@ def core_count(millis: int) -> str:
     return f"{millis / _MILLIS:.1f}".removesuffix(".0")
 
 
-def core_words(millis: int) -> str:
+def core_count_label(millis: int) -> str:
     """Format thousandths of a core as people count cores: "1 core", "7.5 cores"."""
     count = core_count(millis)
     return ngettext("%(cores)s core", "%(cores)s cores", 1 if count == "1" else 2) % {"cores": count}

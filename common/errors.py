@@ -46,7 +46,7 @@ class Forbidden(DomainError):
     title = "Not allowed"
 
 
-class UnlawfulMove(DomainError):
+class IllegalTransition(DomainError):
     code = "unlawful_action"
     status = 409
     title = "This action is not possible in the current state"

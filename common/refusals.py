@@ -144,6 +144,6 @@ def refused(error: DomainError) -> Message:
     return Refused(reason=error.code, detail=error.detail) if known else English(sentence=error.detail)
 
 
-def in_words(error: DomainError) -> str:
+def error_message(error: DomainError) -> str:
     """Return the error in the active language."""
     return plain(refused(error))

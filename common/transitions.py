@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from django.db.models import Model
 
 from common.db.prepared import update
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 
 
 class Stateful(Protocol):
@@ -31,7 +31,7 @@ class Machine:
 
     def check(self, origin: str, target: str) -> None:
         if not self.allows(origin, target):
-            raise UnlawfulMove(f"A {self.name} that is {origin} cannot become {target}.")
+            raise IllegalTransition(f"A {self.name} that is {origin} cannot become {target}.")
 
 
 def move(
@@ -49,7 +49,7 @@ def move(
     `record(row, origin, target, reason=…, actor=…)` writes the event in the same transaction.
 
     Raises:
-        UnlawfulMove: the table does not contain the transition.
+        IllegalTransition: the table does not contain the transition.
         StaleRow: another writer was faster, and nothing has changed. In a block of `batched_writes()`, it is raised at
             the block's end.
     """

@@ -19,7 +19,7 @@ from accounts.device_names import device_name
 from accounts.event_log.messages import title_of
 from billing.invoices.lines import number_of_seconds
 from billing.invoices.messages import MODE_LABELS, line_text, period_text
-from common.core_counts import core_count, core_words
+from common.core_counts import core_count, core_count_label
 from common.http.secret_paths import return_address
 from common.ids import public_id
 from common.json import to_json
@@ -34,14 +34,14 @@ register = template.Library()
 register.filter("in_hours", format_hours)
 register.filter("self_test_report", report_of)
 register.simple_tag(currency_sign)
-register.filter("line_words", line_text)
+register.filter("line_text", line_text)
 register.filter("event_title", title_of)
 register.filter("device_name", device_name)
-register.filter("period_words", period_text)
+register.filter("period_text", period_text)
 register.filter("exact_seconds", number_of_seconds)
 register.filter("return_address", return_address)
 register.filter("cores", core_count)
-register.filter("core_words", core_words)
+register.filter("core_count_label", core_count_label)
 
 _MIB_PER_GIB = 1024
 _COLORS = {
@@ -126,7 +126,7 @@ _MOVING = frozenset(
 
 
 @register.filter
-def image_words(description: str) -> str:
+def image_description(description: str) -> str:
     """Return the description of an image: of the one that Berth brings, in the reader's language."""
     return str(_("Debian with SSH, JupyterLab and TensorBoard")) if description == _BASE_IMAGE else description
 
@@ -137,7 +137,7 @@ def gpu_name(slug: str) -> str:
 
 
 @register.filter
-def host_state_words(state: str) -> str | Promise:
+def host_state_label(state: str) -> str | Promise:
     return HostState(state).label
 
 
@@ -169,13 +169,13 @@ def times(value: float, factor: int) -> int:
 
 
 @register.filter
-def kind_words(kind: str) -> str | Promise:
+def kind_label(kind: str) -> str | Promise:
     """Return the kind of a ledger entry in a renter's or a host owner's words."""
     return _KINDS.get(kind, kind)
 
 
 @register.filter
-def mode_words(mode: str) -> str | Promise:
+def mode_label(mode: str) -> str | Promise:
     """Return the name of a billing mode for the middle of a sentence."""
     return MODE_LABELS.get(mode, mode)
 
@@ -186,7 +186,7 @@ def state_color(state: str) -> str:
 
 
 @register.filter
-def state_words(state: str) -> str | Promise:
+def state_label(state: str) -> str | Promise:
     """Describe a transitional state of an instance."""
     return _DOING.get(state, state)
 
@@ -205,7 +205,7 @@ def quote_unit(unit: str, quantity: str) -> str:
 
 
 @register.filter
-def term_words(term: str) -> str | Promise:
+def term_label(term: str) -> str | Promise:
     """Return the length of a reserved term in words."""
     return LENGTH_LABELS.get(term, term)
 

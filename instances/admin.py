@@ -12,7 +12,7 @@ from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline
 from common.errors import DomainError
 from common.ids import public_id
 from common.money import format_money
-from common.refusals import in_words
+from common.refusals import error_message
 from instances.enforcement.fault_reports import decide_report
 from instances.models import FaultReport, Instance, InstanceEvent, Watch
 
@@ -107,7 +107,7 @@ class FaultReportAdmin(ReadOnlyAdmin):
             try:
                 decide_report(staff=panel_user(request), report_id=row.pk, upheld=upheld)
             except DomainError as error:
-                messages.error(request, f"{row}: {in_words(error)}")
+                messages.error(request, f"{row}: {error_message(error)}")
             else:
                 messages.success(request, str(row))
 

@@ -21,7 +21,7 @@ _HEAD: Final = """# Life cycles
 
 Printed from the transition tables in the `states.py` of `instances`, `storage`, `marketplace` and `billing` by
 `manage.py print_state_diagrams > docs/lifecycles.md`; a test holds the two equal. `common/transitions.py` is the only writer
-of a state: it compares and swaps on (state, generation), so a stale or unlawful move changes nothing.
+of a state: it compares and swaps on (state, generation), so a stale or illegal transition changes nothing.
 """
 _OTHERS: Final = (
     *(TERM_MACHINE, BID_MACHINE, HOST_MACHINE, WATCH_MACHINE, MOVE_MACHINE, OPERATION_MACHINE),

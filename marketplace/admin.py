@@ -28,7 +28,7 @@ from common.http.fields import PlainDecimalField
 from common.messages.host_text import mark_host_text, render_host_text
 from common.messages.rendering import said
 from common.money import format_money, parse_money
-from common.refusals import in_words
+from common.refusals import error_message
 from marketplace.hosts.agent_keys import revoke_agent
 from marketplace.hosts.hosts import BY_STAFF, freeze_host, retire_host, unfreeze_host
 from marketplace.hosts.join_tokens import issue_join_token
@@ -85,17 +85,17 @@ class GpuInline(ReadOnlyInline):
     readonly_fields = fields
 
 
-class EventWords:
+class EventMessageColumn:
     """The column of an event's words, for both panels."""
 
     @admin.display(description=_("detail"))
-    def words(self, row: HostEvent) -> str:
+    def message_text(self, row: HostEvent) -> str:
         return said(row.message, row.detail)
 
 
-class HostEventInline(EventWords, ReadOnlyInline):
+class HostEventInline(EventMessageColumn, ReadOnlyInline):
     model = HostEvent
-    fields = ("at", "kind", "words", "actor")
+    fields = ("at", "kind", "message_text", "actor")
     readonly_fields = fields
     per_page = 20
 
@@ -160,7 +160,7 @@ class HostAdmin(ReadOnlyAdmin):
             try:
                 act(host, f"staff:{panel_user(request).pk.hex}")
             except DomainError as error:
-                messages.error(request, f"{host.name}: {in_words(error)}")
+                messages.error(request, f"{host.name}: {error_message(error)}")
             else:
                 messages.success(request, host.name)
 
@@ -193,7 +193,7 @@ class OwnSelfTestInline(SelfTestInline, OwnRowsInline):
     """The last self-tests of an owner's host."""
 
 
-class OwnHostEventInline(EventWords, OwnRowsInline):
+class OwnHostEventInline(EventMessageColumn, OwnRowsInline):
     model = HostEvent
     fields = HostEventInline.fields
     readonly_fields = fields
@@ -223,7 +223,7 @@ class OwnHostAdmin(OwnRowsAdmin):
             try:
                 request_self_test(actor_id=panel_user(request).pk, host_id=host.pk)
             except DomainError as error:
-                messages.error(request, f"{host.name}: {in_words(error)}")
+                messages.error(request, f"{host.name}: {error_message(error)}")
             else:
                 messages.success(request, host.name)
 

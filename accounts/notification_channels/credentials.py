@@ -84,11 +84,11 @@ def unseal(channel: NotificationChannel) -> Credentials:
     try:
         return Credentials(**json.loads(decrypt(channel.sealed)))
     except (TypeError, ValueError) as error:
-        raise CannotDecrypt("These are no credentials.") from error
+        raise CannotDecrypt("The decrypted value holds no credentials.") from error
 
 
 def hint_of(credentials: Credentials) -> str:
-    """Return the last characters of what tells one channel from another, never of a signing secret."""
+    """Return the last characters of the value that identifies the channel, never of a signing secret."""
     shown = credentials.chat_id or credentials.url
     return shown[-_SHOWN:] if len(shown) > 2 * _SHOWN else ""
 

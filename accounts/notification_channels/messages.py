@@ -19,7 +19,7 @@ from accounts.notification_channels.formats.parts import Notification
 from common.ids import public_id
 from common.mail import name_in_mail
 from common.messages.message import read
-from common.messages.rendering import in_mail, moment_words
+from common.messages.rendering import in_mail, moment_label
 
 Facts = Mapping[str, Any]
 _LINE_CHARS: Final = 300
@@ -72,7 +72,7 @@ def _moment(value: object) -> str:
         at = datetime.fromisoformat(str(value))
     except ValueError:
         return "–"
-    return moment_words(at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))
+    return moment_label(at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))
 
 
 def _started(facts: Facts) -> tuple[str, list[str]]:

@@ -22,7 +22,7 @@ from accounts.models import User
 from accounts.selectors import acts_as_staff
 from common.db.transactions import joining
 from common.errors import DomainError, wrong_field
-from common.refusals import in_words
+from common.refusals import error_message
 
 
 def panel_user(request: HttpRequest) -> User:
@@ -137,7 +137,7 @@ class ReadOnlyAdmin(PanelAdmin):
             with joining():
                 return super().changeform_view(request, object_id, form_url, extra_context)
         except DomainError as error:
-            messages.error(request, in_words(error))
+            messages.error(request, error_message(error))
             return HttpResponseRedirect(request.get_full_path())
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, str] | None = None) -> Any:

@@ -97,10 +97,10 @@ def _disk_operators(
     if isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes):
         growth = Growth(disks, sparse=config.sparse_disks, checkpoint=checkpoint, volumes=volumes.volumes)
         orders = DiskOrders(disks, volumes, sparse=config.sparse_disks, checkpoint=checkpoint)
-        travel = VolumeTransfer(
+        volume_transfer = VolumeTransfer(
             volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_peer=open_peer, checkpoint=checkpoint
         )
-        return {**orders.operators(), **growth.operators(), **travel.operators()}
+        return {**orders.operators(), **growth.operators(), **volume_transfer.operators()}
     return {**simulated_orders(), **simulated_growth(), **simulated_volume_transfers()}
 
 

@@ -11,7 +11,7 @@ from billing.models.payout_destinations import destination_of
 from billing.payouts.payouts import mark_failed, mark_paid, mark_sent
 from billing.states import PayoutState
 from common import clock
-from common.errors import InvalidInput, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput
 from common.ids import new_uuid, public_id
 from common.money import format_money
 
@@ -40,7 +40,7 @@ def confirm_payout(*, payout_id: UUID, actor: str, reference: str) -> None:
     if not reference.strip():
         raise InvalidInput("Enter the bank's reference; the host owner may ask for it.")
     if Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists():
-        raise UnlawfulMove("Stripe itself reports when its transfers arrive.")
+        raise IllegalTransition("Stripe itself reports when its transfers arrive.")
     mark_paid(payout_id=payout_id, actor=actor, reference=reference.strip())
 
 
@@ -52,8 +52,8 @@ def return_payout(*, payout_id: UUID, actor: str, reason: str) -> None:
     if not reason.strip():
         raise InvalidInput("Enter a reason. The host owner sees it.")
     by_stripe = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists()
-    lawful = (PayoutState.PENDING,) if by_stripe else (PayoutState.PENDING, PayoutState.SENT, PayoutState.PAID)
-    mark_failed(payout_id=payout_id, actor=actor, failure=reason.strip(), lawful=lawful)
+    from_states = (PayoutState.PENDING,) if by_stripe else (PayoutState.PENDING, PayoutState.SENT, PayoutState.PAID)
+    mark_failed(payout_id=payout_id, actor=actor, failure=reason.strip(), from_states=from_states)
 
 
 def bank_csv(payouts: Iterable[Payout], currency: str) -> str:

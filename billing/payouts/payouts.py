@@ -31,7 +31,7 @@ from billing.states import PAYOUT_MACHINE, PayoutState
 from billing.stripe.currencies import round_down
 from common import change_counters, clock
 from common.db.transactions import use_case
-from common.errors import DomainError, FieldError, InvalidInput, NotFound, UnlawfulMove
+from common.errors import DomainError, FieldError, IllegalTransition, InvalidInput, NotFound
 from common.jobs import enqueue
 from common.money import format_money
 from common.transitions import move
@@ -122,21 +122,21 @@ def mark_paid(*, payout_id: UUID, actor: str, reference: str) -> bool:
     return True
 
 
-def mark_failed(*, payout_id: UUID, actor: str, failure: str, lawful: Sequence[str]) -> bool:
+def mark_failed(*, payout_id: UUID, actor: str, failure: str, from_states: Sequence[str]) -> bool:
     """Fail a payout that did not arrive or came back, and return its money to the host's earnings.
 
     Returns False when that was known.
 
     Raises:
-        UnlawfulMove: the payout's state is none of `lawful`.
+        IllegalTransition: the payout's state is none of `from_states`.
     """
     with use_case():
         pocket = _lock_wallets(_owner_of(payout_id))
         payout = _lock(payout_id)
         if payout.state == PayoutState.FAILED:
             return False
-        if payout.state not in lawful:
-            raise UnlawfulMove(f"A payout that is {payout.state} can't be cancelled.")
+        if payout.state not in from_states:
+            raise IllegalTransition(f"A payout that is {payout.state} can't be cancelled.")
         _fail(payout, pocket, actor=actor, failure=failure[:200])
         _withdraw_proof(payout)
     return True

@@ -49,7 +49,7 @@ def send_payout(*, payout_id: UUID) -> None:
     try:
         transfer = _transfer(payout, first=first)
     except StripeRefused as error:
-        mark_failed(payout_id=payout_id, actor=_ACTOR, failure=error.detail, lawful=(PayoutState.SENT,))
+        mark_failed(payout_id=payout_id, actor=_ACTOR, failure=error.detail, from_states=(PayoutState.SENT,))
     except (StripeUnreachable, PaymentsOff) as error:
         logger.warning("payout %s: no answer (%s); it is asked about again", payout_id, error.code)
     else:
@@ -70,7 +70,7 @@ def check_transfer(*, payout_id: UUID) -> bool:
     transfer = None if payout is None else find_transfer(payout_id=payout_id)
     if transfer is None or not transfer.reversed:
         return False
-    return mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.PAID,))
+    return mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, from_states=(PayoutState.PAID,))
 
 
 def sync_transfer(*, transfer_id: str) -> str:
@@ -82,14 +82,14 @@ def sync_transfer(*, transfer_id: str) -> str:
         return "stands"
     if not Payout.objects.filter(pk=payout_id, state=PayoutState.PAID).exists():
         return "reversed; the payout does not count as paid"  # whoever asks about it next finds the same
-    mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.PAID,))
+    mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, from_states=(PayoutState.PAID,))
     return "reversed: the money is back in the earnings"
 
 
 def _finish(payout_id: UUID, transfer: Transfer) -> None:
     """Finish a payout by its transfer, which may have been reversed before it was found."""
     if transfer.reversed:
-        mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.SENT,))
+        mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, from_states=(PayoutState.SENT,))
     else:
         mark_paid(payout_id=payout_id, actor=_ACTOR, reference=transfer.id)
 

@@ -40,7 +40,7 @@ def renter_says(text: str) -> str:
     return _marked(RENTER_SAYS, text)
 
 
-def own_words(text: str) -> str:
+def own_text(text: str) -> str:
     """Return the words without a mark, as they are stored: one printable line that cannot end the quotation."""
     words = cut_printable(text.translate(_QUOTES), LONGEST + 1)
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1].rstrip()}…"
@@ -72,7 +72,7 @@ def host_text_in_mail(text: str) -> str:
 
 
 def _marked(form: str, text: str) -> str:
-    words = own_words(text)
+    words = own_text(text)
     return form % {"words": words} if words else ""
 
 

@@ -20,7 +20,7 @@ from django.db import models
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from common.messages.host_text import HOST_SAYS, RENTER_SAYS, own_words
+from common.messages.host_text import HOST_SAYS, RENTER_SAYS, own_text
 from common.printable import cut_printable
 
 Words = str | Promise
@@ -138,7 +138,7 @@ def of_row(message: Message | None, text: str) -> Message | None:
 
 def host_message(text: str) -> Message | None:
     """Return a host's own words as a message; None where it says nothing."""
-    words = own_words(text)
+    words = own_text(text)
     return HostSays(words=Quoted(words)) if words else None
 
 
@@ -186,7 +186,7 @@ def _text(value: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    return own_words(_text(value))
+    return own_text(_text(value))
 
 
 def _int(value: object) -> int:

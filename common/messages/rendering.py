@@ -65,17 +65,17 @@ def columns(text: str, message: Message | None) -> dict[str, Any]:
 
 def plain(message: Message) -> str:
     """In the active language, for what is no page."""
-    return _Plain().words_of(message)
+    return _Plain().render(message)
 
 
 def in_mail(message: Message) -> str:
     """In the active language; nothing that people or hosts have written becomes a link."""
-    return _Mail().words_of(message)
+    return _Mail().render(message)
 
 
 def in_html(message: Message) -> SafeString:
     """In the active language. What people or hosts have written is escaped, and turns the direction of nothing around it."""
-    return mark_safe(_Html().words_of(message))  # noqa: S308  (each value is escaped)
+    return mark_safe(_Html().render(message))  # noqa: S308  (each value is escaped)
 
 
 @register.filter
@@ -90,7 +90,7 @@ register.filter("in_english", render_host_text)
 class _Plain:
     """How each kind of value is worded."""
 
-    def words_of(self, message: Message) -> str:
+    def render(self, message: Message) -> str:
         values = {name: self.value(kind, getattr(message, name)) for name, kind in message.kinds.items()}
         values |= {name: self.label(words) for name, words in message.named().items()}
         form: Any = message.text  # a text or a lazy one, which takes the plural that its number has
@@ -98,9 +98,9 @@ class _Plain:
 
     def value(self, kind: object, value: Any) -> object:
         if isinstance(value, Message):
-            return self.words_of(value)
+            return self.render(value)
         if isinstance(value, tuple):
-            return pgettext("between the parts of a message", "; ").join(self.words_of(part) for part in value)
+            return pgettext("between the parts of a message", "; ").join(self.render(part) for part in value)
         if isinstance(value, Enum):
             return self.label(value.label)  # type: ignore[attr-defined]  # choices have labels
         if isinstance(value, datetime):
@@ -113,7 +113,7 @@ class _Plain:
         return str(words)
 
     def moment(self, at: datetime, *, seconds: bool) -> str:
-        return moment_words(at, seconds=seconds)
+        return moment_label(at, seconds=seconds)
 
     def own(self, text: str) -> str:
         """Quote what somebody else wrote or named."""
@@ -121,16 +121,16 @@ class _Plain:
 
 
 class _Mail(_Plain):
-    def words_of(self, message: Message) -> str:
-        return host_text_in_mail(message.sentence) if isinstance(message, English) else super().words_of(message)
+    def render(self, message: Message) -> str:
+        return host_text_in_mail(message.sentence) if isinstance(message, English) else super().render(message)
 
     def own(self, text: str) -> str:
         return name_in_mail(text, most=_IN_MAIL)
 
 
 class _Html(_Plain):
-    def words_of(self, message: Message) -> str:
-        return render_host_text(message.sentence) if isinstance(message, English) else super().words_of(message)
+    def render(self, message: Message) -> str:
+        return render_host_text(message.sentence) if isinstance(message, English) else super().render(message)
 
     def label(self, words: str | Promise) -> str:
         return conditional_escape(str(words))
@@ -144,7 +144,7 @@ class _Html(_Plain):
         return format_html("<bdi>{}</bdi>", text)
 
 
-def moment_words(at: datetime, *, seconds: bool = False) -> str:
+def moment_label(at: datetime, *, seconds: bool = False) -> str:
     """Format a time of UTC in the active language, with its year if it is not the present one."""
     this_year = at.year == clock.now().year
     day = pgettext("date format", "j M") if this_year else pgettext("date format", "j M Y")

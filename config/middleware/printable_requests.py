@@ -13,10 +13,10 @@ from common.http.bodies import is_storable, unstorable
 from common.http.problems import problem_response
 from config.constants import PROGRAM_PREFIXES
 from config.error_pages import toast
-from config.failure_messages import Fault
+from config.failure_messages import FailureMessage
 from config.front.refusals import Refusal
 
-_WORDS: Final = Fault(
+_WORDS: Final = FailureMessage(
     _("Your text contains a character that can't be stored."),
     _("Nothing was changed. Remove the character (U+0000, usually from copied text) and try again."),
 )

@@ -45,9 +45,9 @@ from instances.launch.fields import (
     ENVIRONMENT_BYTES,
     WORDS_BYTES,
     Problems,
+    read_arguments,
     read_user,
     read_variables,
-    read_words,
     read_workdir,
 )
 from instances.models import CommandRun, Instance
@@ -96,7 +96,7 @@ class CommandOutput:
 def read_command(wanted: Mapping[str, Any]) -> Command:
     """Check a request's fields and return the command, or raise InvalidInput with all that is wrong."""
     problems = Problems()
-    words = read_words("command", wanted.get("command"), problems)
+    words = read_arguments("command", wanted.get("command"), problems)
     env = read_variables("env", wanted.get("env"), problems)
     stdin = _read_stdin(wanted.get("stdin") or "", wanted.get("stdin_encoding"), problems)
     user, workdir = read_user(wanted.get("user"), problems), read_workdir(wanted.get("workdir"), problems)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from accounts.models import User
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 from common.messages.message import Message
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def lock_for_access_change(renter: User, instance_id: UUID) -> Instance:
     """Lock and return the renter's instance for a change of its access.
 
-    Raises NotFound, or UnlawfulMove when it is being released.
+    Raises NotFound, or IllegalTransition when it is being released.
     """
     instance = instance_of(renter, instance_id)
     Instance.objects.select_for_update(no_key=True).only("pk").get(pk=instance.pk)
     instance = instance_of(renter, instance_id)
     if instance.state in ENDING:
-        raise UnlawfulMove(f"An instance that is {instance.state} can't be entered.", state=instance.state)
+        raise IllegalTransition(f"An instance that is {instance.state} can't be entered.", state=instance.state)
     return instance
 
 
@@ -54,9 +54,9 @@ def _not_enforced() -> AllowListNotEnforced:
 
 
 def check_stays(instance: Instance) -> None:
-    """Raise UnlawfulMove for an instance that is being copied: on another host it has other ports."""
+    """Raise IllegalTransition for an instance that is being copied: on another host it has other ports."""
     if instance.state == InstanceState.COPYING:
-        raise UnlawfulMove("The ports can be changed once the copy has ended.", state=instance.state)
+        raise IllegalTransition("The ports can be changed once the copy has ended.", state=instance.state)
 
 
 def update_access(

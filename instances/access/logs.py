@@ -13,7 +13,7 @@ from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
 from common.encryption import CannotDecrypt
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 from common.messages.rendering import english
 from common.printable import printable_log_line
 from instances.constants import LOG_FRESH, LOG_KEPT, LOG_PATIENCE, LOG_TAIL, LOG_TAIL_MOST
@@ -68,12 +68,12 @@ class LogSearch:
 def read_log(*, renter: User, instance_id: UUID, search: LogSearch) -> LogRead:
     """Return the last result of the search, and request a new one of the host when it is too old.
 
-    A caller that needs the new result asks again shortly after. Raises UnlawfulMove when the instance is gone, and
+    A caller that needs the new result asks again shortly after. Raises IllegalTransition when the instance is gone, and
     LogUnavailable while its host is silent.
     """
     instance, now = instance_of(renter, instance_id), clock.now()
     if instance.state == InstanceState.GONE:
-        raise UnlawfulMove("The instance was released, and its logs are deleted.", state=instance.state)
+        raise IllegalTransition("The instance was released, and its logs are deleted.", state=instance.state)
     known = log_read_of(instance.pk, search.question)
     if known is not None and _is_fresh(known, now):
         return known

@@ -10,7 +10,7 @@ from billing.metering.costs import costs_of
 from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan
 from common import clock
 from common.db.transactions import use_case
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 from instances.constants import QUOTE_LIFETIME
 from instances.core.selectors import active_term, instance_of, next_term
 from instances.metering.reserved_terms import early_end_micros, rate_of
@@ -44,7 +44,7 @@ def quote_change(
     """Quote a change at the offer's present prices, without changing the instance.
 
     From a running term, `reserved` is a renewal that begins when the term ends, and `hourly` its early end. Raises
-    NotFound, UnlawfulMove, InvalidInput or OfferClosed.
+    NotFound, IllegalTransition, InvalidInput or OfferClosed.
     """
     instance = instance_of(renter, instance_id)
     check_change(instance, billing_mode)
@@ -63,13 +63,15 @@ def renewal_quote(instance: Instance, over: Term) -> Quote:
 
 
 def check_change(instance: Instance, billing_mode: str) -> None:
-    """Raise UnlawfulMove when the instance cannot change to this mode now."""
-    lawful = changes_of(instance)
-    if billing_mode not in lawful:
+    """Raise IllegalTransition when the instance cannot change to this mode now."""
+    possible_modes = changes_of(instance)
+    if billing_mode not in possible_modes:
         now = f"An instance that is {instance.state} and billed as {instance.billing_mode}"
-        possible = ", ".join(lawful) or "nothing"
-        raise UnlawfulMove(
-            f"{now} cannot change to {billing_mode}; possible now: {possible}.", state=instance.state, modes=list(lawful)
+        possible = ", ".join(possible_modes) or "nothing"
+        raise IllegalTransition(
+            f"{now} cannot change to {billing_mode}; possible now: {possible}.",
+            state=instance.state,
+            modes=list(possible_modes),
         )
 
 
@@ -80,10 +82,10 @@ def changes_of(instance: Instance) -> tuple[str, ...]:
     """
     if instance.state not in _CHANGEABLE:
         return ()
-    lawful = POSSIBLE_CHANGES[instance.billing_mode]
+    possible_modes = POSSIBLE_CHANGES[instance.billing_mode]
     if instance.billing_mode == RESERVED and (active_term(instance.pk) is None or next_term(instance.pk) is not None):
-        return tuple(mode for mode in lawful if mode != RESERVED)
-    return lawful
+        return tuple(mode for mode in possible_modes if mode != RESERVED)
+    return possible_modes
 
 
 def _draft(instance: Instance, mode: str, term: str, payment: str, hours: int | None) -> Quote:

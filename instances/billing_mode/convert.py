@@ -33,7 +33,7 @@ def convert_instance(
 ) -> Instance:
     """Apply a quoted change to an instance, or raise and change nothing.
 
-    Raises UnlawfulMove, QuoteExpired, QuoteUsed, QuoteMismatch, PriceChanged, InsufficientFunds or StaleRow.
+    Raises IllegalTransition, QuoteExpired, QuoteUsed, QuoteMismatch, PriceChanged, InsufficientFunds or StaleRow.
     """
     with use_case():
         instance, quote = claim_change(renter=renter, instance_id=instance_id, quote_id=quote_id, expected=expected)
@@ -63,7 +63,7 @@ def extend_instance(
 ) -> Instance:
     """Renew the running term ahead with a quote, or set whether it is renewed automatically, or both.
 
-    The next term begins when the present one ends. Raises UnlawfulMove and what `convert_instance` raises.
+    The next term begins when the present one ends. Raises IllegalTransition and what `convert_instance` raises.
     """
     with use_case():
         if quote_id is None:

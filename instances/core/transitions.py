@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from common import change_counters, clock
 from common.db.prepared import insert
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from common.messages.message import Message
 from common.messages.rendering import columns
 from common.transitions import move
@@ -41,7 +41,7 @@ def change_state(
 ) -> None:
     """Change the instance's state and notify its renter's pages and webhooks.
 
-    Raises UnlawfulMove or StaleRow; then nothing has changed.
+    Raises IllegalTransition or StaleRow; then nothing has changed.
     """
     limit = _longest(instance, target)
     move(
@@ -82,13 +82,13 @@ def touch_to_run(instance: Instance, mounts: Sequence[MountRow] | None = None) -
 
 
 def check_action(instance: Instance, verb: str) -> None:
-    """Raise UnlawfulMove, naming the possible actions, when the renter may not request `verb` now."""
+    """Raise IllegalTransition, naming the possible actions, when the renter may not request `verb` now."""
     if verb in instance.actions:
         return
     if verb in PROTECTED:
         check_lock(instance)
     possible = ", ".join(instance.actions) or "nothing"
-    raise UnlawfulMove(
+    raise IllegalTransition(
         f"An instance that is {instance.state} cannot take the action {verb}; possible now: {possible}.",
         state=instance.state,
         actions=instance.actions,

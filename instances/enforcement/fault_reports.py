@@ -19,7 +19,7 @@ from billing.payouts.payouts import hold_back, release_holdback
 from billing.pricing.estimates import RESERVED
 from common import clock
 from common.db.transactions import use_case
-from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field
+from common.errors import Forbidden, IllegalTransition, NotFound, wrong_field
 from common.ids import public_id
 from common.messages.message import About, Quoted, RenterSays
 from common.printable import check_printable
@@ -44,7 +44,7 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
     """Stop an instance and hold its host's earnings from it back until staff decide.
 
     Nothing is charged after this moment. A reserved term is paused, unless an earlier report of it was rejected.
-    Raises NotFound, InvalidInput, or UnlawfulMove when it does not run.
+    Raises NotFound, InvalidInput, or IllegalTransition when it does not run.
     """
     detail = detail.strip()
     if not 1 <= len(detail) <= _DETAIL_CHARS:
@@ -54,7 +54,7 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
         if instance.state not in _RUNS or instance.started_at is None:
-            raise UnlawfulMove(
+            raise IllegalTransition(
                 f"An instance that is {instance.state} costs nothing for its use: only one that runs can be reported.",
                 state=instance.state,
                 actions=instance.actions,
@@ -96,7 +96,7 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
         instance = Instance.objects.select_related("host").get(pk=report.instance_id)
         _check_party(staff, instance, upheld=upheld)
         if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.GONE):
-            raise UnlawfulMove("Its host has not proven yet that it stopped: what the run cost is known then.")
+            raise IllegalTransition("Its host has not proven yet that it stopped: what the run cost is known then.")
         if upheld:
             if instance.billing_mode == RESERVED and instance.state != InstanceState.GONE:
                 lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))

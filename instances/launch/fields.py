@@ -108,7 +108,7 @@ def _check_variable(field: str, name: object, text: object, problems: Problems) 
         problems.add(place, _("Use a value of up to %(most)s KiB.") % {"most": VARIABLE_BYTES // 1024}, "max_length")
 
 
-def read_words(field: str, value: object, problems: Problems) -> tuple[str, ...]:
+def read_arguments(field: str, value: object, problems: Problems) -> tuple[str, ...]:
     """Return a list of words; a text is split as a shell splits it, except that `command` is run by one.
 
     Such a command is stored as `/bin/sh -c TEXT sh`, so that the arguments after it are "$@" in it.

@@ -18,12 +18,12 @@ from instances.launch.fields import (
     WORDS_AT_MOST,
     WORDS_BYTES,
     Problems,
+    read_arguments,
     read_readiness,
     read_script,
     read_shm,
     read_user,
     read_variables,
-    read_words,
     read_workdir,
 )
 
@@ -100,9 +100,9 @@ def validate(data: Mapping[str, Any]) -> LaunchSettings:
     settings = LaunchSettings(
         env=read_variables("env", data.get("env"), problems),
         secrets=read_variables("secrets", data.get("secrets"), problems),
-        command=read_words("command", data.get("command"), problems),
-        args=read_words("args", data.get("args"), problems),
-        entrypoint=read_words("entrypoint", data.get("entrypoint"), problems),
+        command=read_arguments("command", data.get("command"), problems),
+        args=read_arguments("args", data.get("args"), problems),
+        entrypoint=read_arguments("entrypoint", data.get("entrypoint"), problems),
         workdir=read_workdir(data.get("workdir"), problems),
         user=read_user(data.get("user"), problems),
         shm_mb=read_shm(data.get("shm_mb"), problems),

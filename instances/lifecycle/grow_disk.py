@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from billing.errors import InsufficientFunds
 from common import clock
-from common.errors import FieldError, UnlawfulMove, wrong_field
+from common.errors import FieldError, IllegalTransition, wrong_field
 from common.messages.rendering import columns
 from instances.access.logs import KIND as LOG
 from instances.constants import GROW_WITHIN
@@ -46,7 +46,7 @@ def disk_price(instance: Instance, data_disk_gb: int) -> int:
 
 
 def check_growth(instance: Instance, data_disk_gb: int) -> None:
-    """Raise InvalidInput, DiskTooLarge or UnlawfulMove when the data disk cannot get this size."""
+    """Raise InvalidInput, DiskTooLarge or IllegalTransition when the data disk cannot get this size."""
     if data_disk_gb < instance.data_disk_gb:
         raise wrong_field(
             "data_disk_gb", _("A data disk can't shrink; this one has %(size)s GB.") % {"size": instance.data_disk_gb}
@@ -58,7 +58,7 @@ def check_growth(instance: Instance, data_disk_gb: int) -> None:
     if not instance.data_disk_gb and instance.state not in _AT_REST:
         raise wrong_field("data_disk_gb", _("Stop the instance before adding a data disk."))
     if operations_of(instance.pk).filter(ended_at=None).exclude(kind=LOG).exists():
-        raise UnlawfulMove(
+        raise IllegalTransition(
             "Another operation on its data is in progress; try again once it has finished.", actions=instance.actions
         )
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common.db.transactions import use_case
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, retry_stale, touch_renter
 from instances.lifecycle.launch_columns import launch_fields
@@ -21,13 +21,13 @@ _AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)
 def change_launch(*, renter: User, instance_id: UUID, changes: Mapping[str, Any]) -> Instance:
     """Change the launch settings of a stopped instance; they apply from its next start on.
 
-    Raises UnlawfulMove while it is not stopped (a restart takes changes too), LaunchUnsupported or InvalidInput.
+    Raises IllegalTransition while it is not stopped (a restart takes changes too), LaunchUnsupported or InvalidInput.
     """
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
         if instance.state not in _AT_REST:
-            raise UnlawfulMove(
+            raise IllegalTransition(
                 "What it runs changes while it is stopped, or with a restart.",
                 state=instance.state,
                 actions=instance.actions,
@@ -46,7 +46,7 @@ def change_launch(*, renter: User, instance_id: UUID, changes: Mapping[str, Any]
 def apply_launch(*, renter: User, instance_id: UUID, changes: Mapping[str, Any]) -> Instance:
     """Change the launch settings: of a running instance by restarting it, of a stopped one from its next start on.
 
-    Raises UnlawfulMove, LaunchUnsupported or InvalidInput.
+    Raises IllegalTransition, LaunchUnsupported or InvalidInput.
     """
     if instance_of(renter, instance_id).state == InstanceState.RUNNING:
         return restart_instance(renter=renter, instance_id=instance_id, launch=changes)

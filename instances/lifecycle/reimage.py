@@ -12,7 +12,7 @@ from uuid import UUID
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 from common.messages.message import Change, Message
 from common.messages.rendering import columns
 from instances.access.extra_ports import take_additional_ports
@@ -52,7 +52,7 @@ def reimage_instance(*, renter: User, instance_id: UUID, image: str, launch: Map
 
     A running instance gets it at once with its GPUs kept, a stopped one at its next start. Everything outside the
     data disk is lost when the new root runs; a failure before that leads back to the former root. `launch` are changes
-    of the launch settings, which otherwise stay. Raises UnlawfulMove, NotFound, NoPorts, LaunchUnsupported, or
+    of the launch settings, which otherwise stay. Raises IllegalTransition, NotFound, NoPorts, LaunchUnsupported, or
     InvalidInput for settings, or an image that does not fit the host.
     """
 
@@ -79,7 +79,7 @@ def reimage_instance(*, renter: User, instance_id: UUID, image: str, launch: Map
 def cancel_reimage(*, renter: User, instance_id: UUID) -> Instance:
     """Cancel a re-image that has not begun; repeating it changes nothing.
 
-    Raises UnlawfulMove once the fresh root is being made.
+    Raises IllegalTransition once the fresh root is being made.
     """
 
     def attempt() -> Instance:
@@ -87,7 +87,7 @@ def cancel_reimage(*, renter: User, instance_id: UUID) -> Instance:
         if not instance.awaits_root:
             return instance
         if not instance.may_keep_root:
-            raise UnlawfulMove(
+            raise IllegalTransition(
                 "The new system disk is already being created.", state=instance.state, actions=instance.actions
             )
         update_locked_columns(instance, **_former_root_fields(instance))

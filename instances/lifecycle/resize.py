@@ -13,7 +13,7 @@ from accounts.models import User
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED
 from common.db.transactions import use_case
-from common.errors import FieldError, InvalidInput, UnlawfulMove, wrong_field
+from common.errors import FieldError, IllegalTransition, InvalidInput, wrong_field
 from common.messages.message import Micros
 from common.money import format_money
 from instances.core.event_messages import Resized
@@ -48,7 +48,7 @@ def size_of(instance: Instance) -> Size:
 def price_of_size(instance: Instance, *, gpu_count: int | None, data_disk_gb: int | None) -> Size:
     """Return an instance's new size at the offer's present prices; None leaves a part as it is.
 
-    The offer must be loaded. Raises InvalidInput, DiskTooLarge or UnlawfulMove.
+    The offer must be loaded. Raises InvalidInput, DiskTooLarge or IllegalTransition.
     """
     check_action(instance, "resize")
     count = instance.gpu_count if gpu_count is None else gpu_count
@@ -73,7 +73,7 @@ def resize_instance(
 ) -> Instance:
     """Change the number of GPUs from the next start on, or grow the data disk, or both.
 
-    The new disk size holds once the host has made it; a disk never gets smaller. Raises UnlawfulMove, InvalidInput,
+    The new disk size holds once the host has made it; a disk never gets smaller. Raises IllegalTransition, InvalidInput,
     DiskTooLarge, InsufficientFunds, or PriceChanged for a price above the accepted one.
     """
     with use_case():
@@ -104,14 +104,14 @@ def _check_count(instance: Instance, count: int) -> None:
     if not 1 <= count <= offer.gpu_total:
         raise wrong_field("gpu_count", _("Choose 1 to %(most)s GPUs.") % {"most": offer.gpu_total})
     if instance.billing_mode == RESERVED:
-        raise UnlawfulMove("The number of GPUs is part of the reserved term; it changes when that has ended.")
+        raise IllegalTransition("The number of GPUs is part of the reserved term; it changes when that has ended.")
     if instance.state not in _AT_REST:
-        raise UnlawfulMove("The number of GPUs changes while the instance is stopped.", actions=instance.actions)
+        raise IllegalTransition("The number of GPUs changes while the instance is stopped.", actions=instance.actions)
     if instance.holds_gpus:
-        raise UnlawfulMove("Release its kept GPUs first.", actions=instance.actions)
+        raise IllegalTransition("Release its kept GPUs first.", actions=instance.actions)
     bid = bid_of(instance.pk) if instance.billing_mode == SPOT else None
     if bid is not None and bid.state != BidState.ENDED:
-        raise UnlawfulMove("Its bid still stands; withdraw it first.", actions=instance.actions)
+        raise IllegalTransition("Its bid still stands; withdraw it first.", actions=instance.actions)
 
 
 def _unit_price(instance: Instance) -> int:

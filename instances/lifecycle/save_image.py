@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.db.transactions import use_case
-from common.errors import UnlawfulMove, wrong_field
+from common.errors import IllegalTransition, wrong_field
 from common.messages.message import Name
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event
@@ -26,7 +26,7 @@ _DESCRIPTION_MOST = 300
 def save_image_of(*, renter: User, instance_id: UUID, name: str, description: str = "") -> "Image":
     """Save the present root file system as an image, without the data disk.
 
-    A running instance is paused while its root is copied. Raises UnlawfulMove where the image would hold secrets.
+    A running instance is paused while its root is copied. Raises IllegalTransition where the image would hold secrets.
     """
     title = name.strip()
     if not 1 <= len(title) <= _NAME_MOST:
@@ -48,9 +48,9 @@ def save_image_of(*, renter: User, instance_id: UUID, name: str, description: st
 
 
 def _check_no_secrets(instance: Instance) -> None:
-    """Raise UnlawfulMove for secrets in the container's configuration: the engine keeps that within a saved image."""
+    """Raise IllegalTransition for secrets in the container's configuration: the engine keeps that within a saved image."""
     if instance.launch is not None and instance.launch.secret_names and not instance.image.has_ssh:
-        raise UnlawfulMove(
+        raise IllegalTransition(
             "Its secrets are in the container's configuration, which an image saved from it would hold. Restart it without"
             " secrets first.",
             state=instance.state,

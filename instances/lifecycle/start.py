@@ -66,7 +66,7 @@ def start_instance(
     `max_rate_micros`. With `wait`, an instance whose GPUs are taken queues for them, before the public, with an
     hour's money held. With `volume_ids` it gets these volumes and no others, after those on other hosts of the region
     were moved; None keeps the attached ones. Raises GpuTaken, PriceChanged, OfferClosed, InsufficientFunds or
-    UnlawfulMove.
+    IllegalTransition.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -191,7 +191,7 @@ def restart_instance(*, renter: User, instance_id: UUID, launch: Mapping[str, An
     """Restart a running instance; a higher run generation makes the agent start the container again.
 
     `launch` are changes of the launch settings; with other ones, the container is made again of its root file system.
-    Raises UnlawfulMove, LaunchUnsupported or InvalidInput.
+    Raises IllegalTransition, LaunchUnsupported or InvalidInput.
     """
 
     def attempt() -> Instance:

@@ -35,7 +35,7 @@ def start_without_gpu(
 ) -> Instance:
     """Start a stopped instance without its GPUs, on its own files; nothing is leased.
 
-    With `volume_ids` it gets these volumes and no others; None keeps the attached ones. Raises UnlawfulMove,
+    With `volume_ids` it gets these volumes and no others; None keeps the attached ones. Raises IllegalTransition,
     InsufficientFunds, OfferClosed, NoCpuRoom, or PriceChanged when it costs more than `max_rate_micros`.
     """
     with use_case():

@@ -25,7 +25,7 @@ def stop_instance(*, renter: User, instance_id: UUID, hold: bool = False) -> Ins
     """Stop an instance; from now on at most the grace is charged, whatever the host reports.
 
     With `hold` its GPUs stay leased for the offer's fee, of which one hour is held; inside a reserved term they stay
-    leased anyway. Stopping again without `hold` releases kept GPUs. Raises UnlawfulMove or InsufficientFunds.
+    leased anyway. Stopping again without `hold` releases kept GPUs. Raises IllegalTransition or InsufficientFunds.
     """
 
     def attempt() -> Instance:

@@ -201,7 +201,7 @@ class Instance(Scheduled, Rooted, Archived):
         verbs = [verb for verb, states in ACTIONS.items() if self.state in states]
         waits = self.state == InstanceState.FAILED and not self.is_proven_stopped
         keeps = self.state == InstanceState.STOPPED and self.holds_gpus
-        unlawful = {
+        impossible = {
             "start": waits,
             "start_cpu": waits or keeps or self.billing_mode == "reserved",
             "resize": waits,
@@ -214,7 +214,7 @@ class Instance(Scheduled, Rooted, Archived):
             "reimage": waits or self.locked,
             "stop": self.state == InstanceState.STOPPED and (not keeps or self.billing_mode == "reserved"),
         }
-        return [verb for verb in verbs if not unlawful.get(verb)]
+        return [verb for verb in verbs if not impossible.get(verb)]
 
 
 class InstancePort(models.Model):

@@ -30,7 +30,7 @@ def _bytes_at_most(column: str, most: int) -> "LessThanOrEqual[int]":
     return LessThanOrEqual(text, Value(most))
 
 
-def _words_at_most(column: str) -> "LessThanOrEqual[int]":
+def _arguments_at_most(column: str) -> "LessThanOrEqual[int]":
     count = Func(F(column), function="jsonb_array_length", output_field=models.IntegerField())
     return LessThanOrEqual(count, Value(_WORDS_MAX))
 
@@ -65,7 +65,7 @@ class Launch(models.Model):
             models.CheckConstraint(condition=_is_json("env", "object"), name="launch_env_is_object"),
             models.CheckConstraint(condition=_bytes_at_most("env", _JSON_BYTES_MAX), name="launch_env_size"),
             *[models.CheckConstraint(condition=_is_json(name, "array"), name=f"launch_{name}_is_list") for name in _LISTS],
-            *[models.CheckConstraint(condition=_words_at_most(name), name=f"launch_{name}_length") for name in _LISTS],
+            *[models.CheckConstraint(condition=_arguments_at_most(name), name=f"launch_{name}_length") for name in _LISTS],
             models.CheckConstraint(
                 condition=LessThanOrEqual(Length("sealed_secrets"), Value(_SEALED_BYTES_MAX)), name="launch_secrets_size"
             ),

@@ -9,7 +9,7 @@ from uuid import UUID
 from accounts.models import User
 from accounts.webhooks.outbox import emit
 from common.db.transactions import use_case
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 from common.ids import public_id
 from common.messages.message import Name
 from common.messages.rendering import failure_fields
@@ -36,7 +36,7 @@ def sync_disk(
 ) -> "Sync":
     """Start a sync of an instance's data disk.
 
-    Raises NotFound, UnlawfulMove, InvalidInput, ConnectionReadOnly or VolumeBusy.
+    Raises NotFound, IllegalTransition, InvalidInput, ConnectionReadOnly or VolumeBusy.
     """
     with use_case():
         connection = connection_of(renter.pk, connection_id)
@@ -90,9 +90,9 @@ def _locked(renter: User, instance_id: UUID) -> Instance:
     rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=found.pk)
     instance = rows.select_related("host", "offer", "image").get()
     if not instance.data_disk_gb:
-        raise UnlawfulMove("This instance has no data disk.", state=instance.state, actions=instance.actions)
+        raise IllegalTransition("This instance has no data disk.", state=instance.state, actions=instance.actions)
     if instance.state not in _HAS_A_DISK or instance.started_at is None:
-        raise UnlawfulMove(
+        raise IllegalTransition(
             f"An instance that is {instance.state} has no data disk to copy yet, or it is on its way.",
             state=instance.state,
             actions=instance.actions,

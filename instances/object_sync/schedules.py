@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common import clock
 from common.db.transactions import joining, use_case
-from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove, wrong_field
+from common.errors import DomainError, IllegalTransition, NotFound, StaleRow, wrong_field
 from instances.constants import SCHEDULE_TRIED
 from instances.core.money_messages import refusal
 from instances.core.selectors import instance_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HOURS_MAX: Final = 24 * 7
-_PASSING: Final = (UnlawfulMove, VolumeBusy)
+_PASSING: Final = (IllegalTransition, VolumeBusy)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def add_schedule(
 ) -> "SyncSchedule":
     """Add a schedule of syncs.
 
-    Raises NotFound, InvalidInput, UnlawfulMove (no data disk), ConnectionReadOnly or TooManyVolumes.
+    Raises NotFound, InvalidInput, IllegalTransition (no data disk), ConnectionReadOnly or TooManyVolumes.
     """
     rhythm.check()
     with use_case():
@@ -225,7 +225,7 @@ def _request_of(schedule: "SyncSchedule") -> SyncRequest:
 
 
 def _disk(owner: User, kind: str, subject_id: UUID) -> Disk:
-    """Return the volume or data disk, or raise NotFound or UnlawfulMove."""
+    """Return the volume or data disk, or raise NotFound or IllegalTransition."""
     if kind == SnapshotSource.VOLUME:
         volume = volume_of(owner.pk, subject_id)
         return Disk(kind, volume.pk, volume.name, volume.host_id, volume.size_gb)
@@ -233,5 +233,5 @@ def _disk(owner: User, kind: str, subject_id: UUID) -> Disk:
     if instance.released_at is not None:
         raise NotFound("The instance is gone.")
     if not instance.data_disk_gb:
-        raise UnlawfulMove("This instance has no data disk.", state=instance.state, actions=instance.actions)
+        raise IllegalTransition("This instance has no data disk.", state=instance.state, actions=instance.actions)
     return disk_of(instance)

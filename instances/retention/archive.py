@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.webhooks.outbox import emit
 from common import clock
 from common.db.transactions import joining, use_case
-from common.errors import DomainError, StaleRow, UnlawfulMove
+from common.errors import DomainError, IllegalTransition, StaleRow
 from common.ids import public_id
 from common.messages.message import Name, of_row
 from common.messages.rendering import message_fields
@@ -39,12 +39,12 @@ _KEPT = (InstanceState.STOPPED, InstanceState.FAILED)
 def set_archive(*, renter: User, instance_id: UUID, choice: str, connection_id: UUID | None = None) -> Instance:
     """Set where an instance is archived: as the account has it, to this connection, or not at all.
 
-    Raises NotFound, ConnectionReadOnly or UnlawfulMove.
+    Raises NotFound, ConnectionReadOnly or IllegalTransition.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
         if instance.state in ENDING:
-            raise UnlawfulMove("Its data is already being archived.", state=instance.state, actions=instance.actions)
+            raise IllegalTransition("Its data is already being archived.", state=instance.state, actions=instance.actions)
         connection = _writable(renter, connection_id) if choice == ArchiveChoice.ON else None
         Instance.objects.filter(pk=instance.pk).update(archive_choice=choice, archive_to=connection)
         instance.archive_choice, instance.archive_to = choice, connection

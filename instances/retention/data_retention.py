@@ -19,7 +19,7 @@ from billing.pricing.rates import hold_of
 from billing.pricing.tariffs import Tariff
 from common import clock
 from common.db.transactions import use_case
-from common.errors import StaleRow, UnlawfulMove, wrong_field
+from common.errors import IllegalTransition, StaleRow, wrong_field
 from common.messages.message import Micros
 from common.money import format_money
 from instances.constants import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE
@@ -81,7 +81,7 @@ def can_be_kept(instance: Instance) -> bool:
 def keep_data(*, renter: User, instance_id: UUID, days: int, max_fee_micros: int | None = None) -> Instance:
     """Keep the data of a stopped instance so many days more.
 
-    The whole fee is held now; a start or a release before the end returns the unused part. Raises UnlawfulMove,
+    The whole fee is held now; a start or a release before the end returns the unused part. Raises IllegalTransition,
     InvalidInput, PriceChanged or InsufficientFunds.
     """
     with use_case():
@@ -134,7 +134,7 @@ def daily_micros(instance: Instance) -> int:
 
 def _check(instance: Instance, days: int) -> None:
     if not can_be_kept(instance):
-        raise UnlawfulMove(
+        raise IllegalTransition(
             "Only the data of a stopped instance has a date that can be put off.",
             state=instance.state,
             actions=instance.actions,

@@ -9,7 +9,7 @@ from billing.constants import HOLD_SOURCE
 from billing.metering.costs import exhausted_sources
 from billing.pricing.estimates import HOURLY, TIERED
 from common.db.transactions import use_case
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from common.money import divide_half_up
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting
@@ -34,12 +34,12 @@ def hold_fee(instance: Instance) -> int:
 def hold_for_reservation(instance: Instance) -> int:
     """Hold the first hour's fee and return the fee, which is fixed from now on.
 
-    Raises UnlawfulMove or InsufficientFunds.
+    Raises IllegalTransition or InsufficientFunds.
     """
     if instance.runs_without_gpus:
-        raise UnlawfulMove("It runs without GPUs, so there are none to keep.", actions=instance.actions)
+        raise IllegalTransition("It runs without GPUs, so there are none to keep.", actions=instance.actions)
     if instance.billing_mode not in (HOURLY, TIERED):
-        raise UnlawfulMove("GPUs can be kept for a fee only in the hourly and tiered modes.", actions=instance.actions)
+        raise IllegalTransition("GPUs can be kept for a fee only in the hourly and tiered modes.", actions=instance.actions)
     instance.hold_micros_per_hour = hold_fee(instance)
     hold_for_kept_gpus(instance)
     return instance.hold_micros_per_hour

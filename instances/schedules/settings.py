@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
-from common.errors import UnlawfulMove, wrong_field
+from common.errors import IllegalTransition, wrong_field
 from common.messages.message import Message, Parts
 from instances.constants import IDLE_MINUTES, TIMER_LONGEST, WEEKLY_AT_MOST
 from instances.core.event_messages import NoSchedule, ReleaseAt, StopAt, StopIdle, Weekly
@@ -55,7 +55,7 @@ class SettingsChange:
 def change_settings(*, renter: User, instance_id: UUID, wanted: SettingsChange) -> Instance:
     """Change settings of an instance, all or none.
 
-    Raises InvalidInput, or UnlawfulMove for an instance that is being released.
+    Raises InvalidInput, or IllegalTransition for an instance that is being released.
     """
     changes, now = wanted.changes, clock.now()
     with use_case():
@@ -84,12 +84,12 @@ def _due(instance: Instance, now: datetime, *, new_week: bool) -> datetime | Non
 
 
 def _check_open(instance: Instance, changes: dict[str, Any]) -> None:
-    """Raise UnlawfulMove for an instance that is being released, unless only its name changes.
+    """Raise IllegalTransition for an instance that is being released, unless only its name changes.
 
     Statements show the name even later.
     """
     if instance.state in ENDING and set(changes) - {"name"}:
-        raise UnlawfulMove(
+        raise IllegalTransition(
             f"An instance that is {instance.state} can't have a schedule.",
             state=instance.state,
             actions=instance.actions,

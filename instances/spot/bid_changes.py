@@ -9,7 +9,7 @@ from billing.constants import INSTANCE_SOURCE
 from billing.metering.meters import raise_most
 from common import clock
 from common.db.transactions import use_case
-from common.errors import FieldError, InvalidInput, StaleRow, UnlawfulMove
+from common.errors import FieldError, IllegalTransition, InvalidInput, StaleRow
 from common.messages.message import Micros
 from common.money import format_money
 from instances.core.money_messages import BidChanged
@@ -28,7 +28,7 @@ def change_bid(*, renter: User, instance_id: UUID, max_price_micros: int) -> Ins
     """Change the maximum of a bid; the container is not touched, and the same maximum changes nothing.
 
     An equal bid of another renter comes first afterwards. Raises BidBarred, InsufficientFunds, InvalidInput, or
-    UnlawfulMove without a standing bid.
+    IllegalTransition without a standing bid.
     """
 
     def attempt() -> Instance:
@@ -56,7 +56,7 @@ def withdraw_bid(*, renter: User, instance_id: UUID) -> Instance:
         if bid is None or bid.state == BidState.ENDED:
             return instance
         if instance.state not in (InstanceState.STOPPING, InstanceState.STOPPED):
-            raise UnlawfulMove(
+            raise IllegalTransition(
                 f"An instance that is {instance.state} is stopped or released instead.",
                 state=instance.state,
                 actions=instance.actions,
@@ -97,7 +97,7 @@ def leave_queue(*, instance: Instance) -> None:
 def _standing_bid(instance: Instance) -> SpotBid:
     bid = bid_of(instance.pk)
     if bid is None or bid.state in _ENDED:
-        raise UnlawfulMove(
+        raise IllegalTransition(
             f"An instance that is {instance.state} has no standing bid.", state=instance.state, actions=instance.actions
         )
     return bid
@@ -106,7 +106,7 @@ def _standing_bid(instance: Instance) -> SpotBid:
 def _check_maximum(instance: Instance, max_price_micros: int) -> None:
     floor = instance.offer.spot_floor_micros
     if floor is None:
-        raise UnlawfulMove("The spot market of this offer is closed: existing bids can't be changed.")
+        raise IllegalTransition("The spot market of this offer is closed: existing bids can't be changed.")
     if max_price_micros < floor:
         detail = _("Enter a max price per GPU-hour of %(floor)s or more.") % {"floor": format_money(floor)}
         raise InvalidInput(detail, errors=[FieldError("max_price", "invalid", detail)])

@@ -114,7 +114,7 @@ def end_bid(bid: SpotBid) -> None:
 
 
 def change_bid_state(bid: SpotBid, target: BidState, **fields: Any) -> None:
-    """Change the state by compare-and-swap, or raise StaleRow or UnlawfulMove.
+    """Change the state by compare-and-swap, or raise StaleRow or IllegalTransition.
 
     The caller records an event of the instance. The mail about a notice that is over is withdrawn, unless it was
     sent.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from instances.core.transitions import RESET_FOR_NEW_RUN, SYSTEM, change_state, touch_to_run
 from instances.models import Instance, SpotBid
 from instances.spot.bids import change_bid_state
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 def assign_to_claims(market: SpotMarket) -> SpotMarket:
     """Serve claims strictly in their order; a later one never gets what an earlier one waits for."""
     for claim in market.claims:
-        if market.free < claim.gpu_count or not market.hears:
+        if market.free < claim.gpu_count or not market.host_online:
             break
         if not _serve(market, claim):
             break
@@ -56,7 +56,7 @@ def _serve(market: SpotMarket, claim: "Claim") -> bool:
         with transaction.atomic():
             leased = lease_claimed(market, claim, prefer=instance.gpu_uuids)
             _start_instance(instance, leased, kind="gpus_free")
-    except (GpuTaken, StaleRow, UnlawfulMove) as error:
+    except (GpuTaken, StaleRow, IllegalTransition) as error:
         logger.info("the claim of %s is not served yet: %s", claim.holder, error)
         return False
     return True
@@ -70,7 +70,7 @@ def _grant(market: SpotMarket, bid: SpotBid, now: datetime) -> bool:
             began = {"held_since": now, "price_micros": price, "floor_micros": market.offer.spot_floor_micros}
             change_bid_state(bid, BidState.HOLDING, resumes_from=None, **began)
             _start_instance(instance, leased, kind="bid_won", rate_micros_per_hour=price * bid.gpu_count)
-    except (GpuTaken, StaleRow, UnlawfulMove) as error:
+    except (GpuTaken, StaleRow, IllegalTransition) as error:
         logger.info("bid of %s is not served yet: %s", bid.pk, error)
         return False
     return True

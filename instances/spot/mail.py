@@ -28,7 +28,7 @@ def queue_notice_mails(*, now: datetime) -> int:
 
 def _queue(bid: SpotBid, now: datetime) -> bool:
     with override(bid.language):
-        subject, body = _words(bid)
+        subject, body = _message(bid)
     with use_case():
         same = SpotBid.objects.filter(pk=bid.pk, state=BidState.NOTICE, mailed_at=None, notice_at=bid.notice_at)
         if not same.update(mailed_at=now):
@@ -37,7 +37,7 @@ def _queue(bid: SpotBid, now: datetime) -> bool:
     return True
 
 
-def _words(bid: SpotBid) -> tuple[str, str]:
+def _message(bid: SpotBid) -> tuple[str, str]:
     assert bid.yields_at is not None
     facts = {
         "name": bid.instance.name,

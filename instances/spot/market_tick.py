@@ -82,7 +82,7 @@ def _decide(offer_id: UUID) -> list[SpotBid]:
         if market is None:
             return []
         now, bids = clock.now(), _STANDING.all(offer_id=offer_id)
-        if not market.hears:
+        if not market.host_online:
             _withdraw_notices(bids)
             return []
         market = assign_to_claims(market)
@@ -100,7 +100,7 @@ def entries(market: SpotMarket, bids: Sequence[SpotBid], now: datetime) -> list[
     Where no new rent may begin, only bids that hold GPUs take part. A barred account's bid that holds GPUs takes part
     but raises nobody's price; nor does a bid without money held behind it.
     """
-    sells = market.sells and market.offer.spot_floor_micros is not None
+    sells = market.accepts_rentals and market.offer.spot_floor_micros is not None
     barred, backed = self_dealing_bids(market.host.owner_id, bids), bids_with_money(bids)
     return [
         _entry(bid, now, backed=bid.pk in backed and bid.pk not in barred)

@@ -10,7 +10,7 @@ from billing.pricing.estimates import SPOT
 from common import clock
 from common.db.prepared import Prepared
 from common.db.transactions import use_case
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from common.jobs import enqueue
 from common.messages.message import Message, Second
 from instances.constants import SPOT_NOTICE, SPOT_REST
@@ -80,7 +80,7 @@ def preempt(bid: SpotBid) -> bool:
                 **NO_PROGRESS,
             )
             touch_host(bid.instance)
-    except (StaleRow, UnlawfulMove):
+    except (StaleRow, IllegalTransition):
         return False
     return True
 
@@ -117,7 +117,7 @@ def _wait_again(bid: SpotBid) -> None:
             )
     except InsufficientFunds as error:
         _try_end(bid, kind="bid_ended", detail=BidUnpaid(why=refusal(error)))
-    except (StaleRow, UnlawfulMove):
+    except (StaleRow, IllegalTransition):
         return
 
 

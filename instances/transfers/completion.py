@@ -9,7 +9,7 @@ from uuid import UUID
 from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
-from common.errors import DomainError, StaleRow, UnlawfulMove
+from common.errors import DomainError, IllegalTransition, StaleRow
 from common.ids import public_id
 from common.messages.message import Message, Name, of_row
 from common.messages.rendering import columns
@@ -66,7 +66,7 @@ def apply_copy_result(operation: Any) -> None:
 def cancel_transfer(*, renter: User, instance_id: UUID) -> Instance:
     """Cancel a transfer while it copies: copies are removed, the source is as before.
 
-    Raises UnlawfulMove.
+    Raises IllegalTransition.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -76,7 +76,7 @@ def cancel_transfer(*, renter: User, instance_id: UUID) -> Instance:
             return instance
         row = found and Move.objects.select_for_update(no_key=True).filter(pk=found.pk, state=MoveState.COPYING).first()
         if not row:
-            raise UnlawfulMove("Its copying has just ended.", actions=instance.actions)
+            raise IllegalTransition("Its copying has just ended.", actions=instance.actions)
         _abort(row, code=CANCELLED, detail=None, actor=RENTER)
     return instance_of(renter, instance_id)
 

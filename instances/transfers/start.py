@@ -16,7 +16,7 @@ from billing.ledger.order_log import record_order
 from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
 from common.db.transactions import use_case
-from common.errors import InvalidInput, UnlawfulMove, wrong_field
+from common.errors import IllegalTransition, InvalidInput, wrong_field
 from common.messages.message import Change, Name
 from common.messages.rendering import columns
 from common.money import format_money
@@ -74,7 +74,7 @@ def quote_transfer(*, renter: User, instance_id: UUID, verb: str, to: Destinatio
     Raises what the order would raise, except for missing money and GPUs taken by others.
     """
     source = instance_of(renter, instance_id)
-    _check_lawful(source, verb, to)
+    _check_allowed(source, verb, to)
     quote = _draft(source, to, data_disk_gb=source.data_disk_gb if data_disk else 0)
     check_udp(quote.offer.host, source.udp_ports if verb == "migrate" else ())
     return quote
@@ -93,11 +93,11 @@ def clone_instance(
 
     The clone is rented at once, on its own GPUs; it starts, and is charged, when everything has been copied. Its
     launch settings are those of the quote, else of the source, with the changes in `launch`. Raises what a rent raises,
-    and UnlawfulMove.
+    and IllegalTransition.
     """
     with use_case():
         source = instance_of(renter, instance_id)
-        _check_lawful(source, "clone", to)
+        _check_allowed(source, "clone", to)
         quote = _claim_transfer_quote(renter, source, to, data_disk_gb=source.data_disk_gb if data_disk else None)
         target = draft_instance(quote)
         target.launch = changed_launch(quote.launch or source.launch, launch, target)
@@ -125,11 +125,11 @@ def clone_instance(
 def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Instance:
     """Migrate a stopped instance to another host, with its id, name, history, root and data disk.
 
-    It stays as it is on its host until it has run on the new one. Raises what a rent raises, and UnlawfulMove.
+    It stays as it is on its host until it has run on the new one. Raises what a rent raises, and IllegalTransition.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
-        _check_lawful(instance, "migrate", to)
+        _check_allowed(instance, "migrate", to)
         quote = _claim_transfer_quote(renter, instance, to, data_disk_gb=instance.data_disk_gb)
         check_udp(quote.offer.host, instance.udp_ports)
         there = _as_migrated(instance, quote)
@@ -186,12 +186,14 @@ def _as_migrated(instance: Instance, quote: Quote) -> Instance:
     return there
 
 
-def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
+def _check_allowed(source: Instance, verb: str, to: Destination) -> None:
     check_action(source, verb)
     if source.awaits_root:
-        raise UnlawfulMove("Its new system disk hasn't run yet: start it once, then stop it.", actions=source.actions)
+        raise IllegalTransition("Its new system disk hasn't run yet: start it once, then stop it.", actions=source.actions)
     if open_transfer(source.pk) is not None:
-        raise UnlawfulMove("Its last migration is still being cleaned up. Try again in a minute.", actions=source.actions)
+        raise IllegalTransition(
+            "Its last migration is still being cleaned up. Try again in a minute.", actions=source.actions
+        )
     check_not_restoring(source)
     if source.pk in running_syncs([source.pk]):
         raise VolumeBusy(
@@ -200,13 +202,13 @@ def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
     if verb != "migrate":
         return
     if source.billing_mode not in _MODES or source.holds_gpus:
-        raise UnlawfulMove(
+        raise IllegalTransition(
             "Only an instance that is paid hourly or tiered, and keeps no GPUs, can move. Change how it is paid for, or let"
             " its GPUs go, first.",
             actions=source.actions,
         )
     if mounts_of(source.pk):
-        raise UnlawfulMove("Volumes and datasets stay on their host: detach them first.", actions=source.actions)
+        raise IllegalTransition("Volumes and datasets stay on their host: detach them first.", actions=source.actions)
     if to.quote_id is None and to.offer_id in (None, source.offer_id):
         raise wrong_field("offer", _("Choose an offer on another host."))
 

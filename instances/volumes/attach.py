@@ -8,7 +8,7 @@ from django.db.models import F
 
 from accounts.models import User
 from common.db.transactions import use_case
-from common.errors import NotFound, UnlawfulMove
+from common.errors import IllegalTransition, NotFound
 from common.messages.message import Name
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
@@ -31,7 +31,7 @@ _HAS_A_DISK = (*_AT_REST, InstanceState.RUNNING)
 def attach_volume(*, renter: User, volume_id: UUID, instance_id: UUID) -> Instance:
     """Attach a volume, which is mounted at /mnt/<name> from the next start on.
 
-    Raises NotFound, VolumeElsewhere, VolumeBusy or TooManyVolumes, and UnlawfulMove for an instance that runs.
+    Raises NotFound, VolumeElsewhere, VolumeBusy or TooManyVolumes, and IllegalTransition for an instance that runs.
     """
     with use_case():
         volume_of(renter.pk, volume_id)
@@ -44,7 +44,7 @@ def attach_volume(*, renter: User, volume_id: UUID, instance_id: UUID) -> Instan
 def detach_volume(*, renter: User, volume_id: UUID) -> None:
     """Detach a volume; one that is not attached is left alone.
 
-    Raises NotFound or UnlawfulMove.
+    Raises NotFound or IllegalTransition.
     """
     with use_case():
         volume = volume_of(renter.pk, volume_id)
@@ -72,7 +72,7 @@ def attach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
 def detach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
     """Unmount a public data set.
 
-    Raises NotFound or UnlawfulMove.
+    Raises NotFound or IllegalTransition.
     """
     with use_case():
         any_data_set(slug)
@@ -116,14 +116,14 @@ def check_not_restoring(instance: Instance) -> None:
 def snapshot_disk(*, renter: User, instance_id: UUID, name: str = "") -> "Snapshot":
     """Order a snapshot of the data disk, running or not.
 
-    Raises NotFound, UnlawfulMove, VolumeBusy or InsufficientFunds.
+    Raises NotFound, IllegalTransition, VolumeBusy or InsufficientFunds.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
         if not instance.data_disk_gb:
-            raise UnlawfulMove("This instance has no data disk.", state=instance.state, actions=instance.actions)
+            raise IllegalTransition("This instance has no data disk.", state=instance.state, actions=instance.actions)
         if instance.state not in _HAS_A_DISK or instance.started_at is None:
-            raise UnlawfulMove(
+            raise IllegalTransition(
                 f"An instance that is {instance.state} has no data disk to copy yet, or it is on its way out.",
                 state=instance.state,
                 actions=instance.actions,
@@ -145,7 +145,7 @@ def snapshot_disk(*, renter: User, instance_id: UUID, name: str = "") -> "Snapsh
 def restore_disk(*, renter: User, snapshot_id: UUID) -> Instance:
     """Restore the data disk of a stopped instance; whatever was written since is lost.
 
-    Raises NotFound, SnapshotNotReady, UnlawfulMove or VolumeBusy.
+    Raises NotFound, SnapshotNotReady, IllegalTransition or VolumeBusy.
     """
     with use_case():
         source = snapshot_of(renter.pk, snapshot_id)
@@ -178,7 +178,7 @@ def _locked_stopped(renter: User, instance_id: UUID) -> Instance:
     rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=instance.pk)
     instance = rows.select_related("host", "offer", "image").get()
     if instance.state not in _AT_REST or not instance.is_proven_stopped:
-        raise UnlawfulMove(
+        raise IllegalTransition(
             f"The instance is {instance.get_state_display()}: stop it first.", state=instance.state, actions=instance.actions
         )
     check_not_restoring(instance)

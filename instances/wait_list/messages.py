@@ -41,11 +41,11 @@ def reason_of(watch: Watch) -> str:
 def mail_of(watch: Watch) -> Mail:
     """Return the mail about the entry's end, in the language of the page on which it was created."""
     with override(watch.language):
-        subject, sentences = _words(watch)
+        subject, sentences = _message(watch)
         return Mail(subject, "\n\n".join([*sentences, _("Search: %(line)s") % {"line": watch.line}, _address("watches")]))
 
 
-def _words(watch: Watch) -> tuple[str, list[str]]:
+def _message(watch: Watch) -> tuple[str, list[str]]:
     match watch.state:
         case WatchState.TOLD:
             return _told(watch)

@@ -17,7 +17,7 @@ from billing.ledger.wallets import open_wallet
 from billing.metering.holds import hold_funds, release_hold
 from common import change_counters, clock
 from common.db.transactions import exclusive_lock, joining, use_case
-from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove
+from common.errors import DomainError, IllegalTransition, NotFound, StaleRow
 from common.ids import public_id
 from common.jobs import enqueue
 from common.messages.message import Name
@@ -84,7 +84,7 @@ def create_entry(
 def cancel_entry(*, user: User, watch_id: UUID) -> Watch:
     """Cancel an entry and release its hold; repeating it changes nothing.
 
-    Raises UnlawfulMove when it has ended otherwise.
+    Raises IllegalTransition when it has ended otherwise.
     """
 
     def attempt() -> Watch:
@@ -92,7 +92,7 @@ def cancel_entry(*, user: User, watch_id: UUID) -> Watch:
         if watch.state == WatchState.CANCELLED:
             return watch
         if watch.state != WatchState.WAITING:
-            raise UnlawfulMove(f"This place in the wait list has ended: it is {watch.state}.", state=watch.state)
+            raise IllegalTransition(f"This place in the wait list has ended: it is {watch.state}.", state=watch.state)
         _end(watch, WatchState.CANCELLED, actor=RENTER)
         return watch
 

@@ -79,10 +79,10 @@ def plans_for(work: Workload, *, models: Sequence[GpuModel] = MODELS, counts: Se
         TooLarge: it fits on no number of GPUs.
         DeadlineTooShort: no plan ends by the deadline.
     """
-    memory, lawful = memory_of(work), [model for model in models if _is_lawful(work, model)]
-    roomy = [plan for count in counts if (plan := _plan(work, memory, count, lawful)) is not None]
+    memory, supported = memory_of(work), [model for model in models if _is_supported(work, model)]
+    roomy = [plan for count in counts if (plan := _plan(work, memory, count, supported)) is not None]
     if not roomy:
-        raise _too_large(memory, lawful, counts)
+        raise _too_large(memory, supported, counts)
     if work.deadline_hours is None:
         return roomy
     timely = [plan for plan in (_in_time(plan, work.deadline_hours) for plan in roomy) if plan.fits]
@@ -96,7 +96,7 @@ def best_of(plans: Sequence[Plan]) -> Plan:
     return next((plan for plan in plans if plan.is_ordinary), plans[0])
 
 
-def _is_lawful(work: Workload, model: GpuModel) -> bool:
+def _is_supported(work: Workload, model: GpuModel) -> bool:
     if model.vendor != "NVIDIA" or (work.trains and not model.trains):
         return False
     return model.architecture in architectures_for(work.precision)

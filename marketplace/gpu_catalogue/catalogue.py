@@ -136,8 +136,8 @@ def recognise_model(nvml_name: str) -> GpuModel:
 
     Only exact models match: an RTX 4090 D or a laptop's RTX 3080 Ti is another device and gets a slug of its own.
     """
-    bare = _words(_MAKER.sub(" ", nvml_name.lower()))
-    core = _words(_FORM.sub(" ", bare))
+    bare = _split_punctuation(_MAKER.sub(" ", nvml_name.lower()))
+    core = _split_punctuation(_FORM.sub(" ", bare))
     if core == _H100:
         return _BY_SLUG["h100-pcie" if {"pcie", "hbm2e"} & set(bare.split()) else "h100-sxm"]
     model = _BY_SLUG.get(_slug(bare)) or _BY_SLUG.get(_slug(core))
@@ -161,7 +161,7 @@ def nominal_vram_gb(slug: str, vram_mb: int) -> int:
     return min(sizes, key=lambda size: abs(size - measured)) if sizes else round(measured)
 
 
-def _words(text: str) -> str:
+def _split_punctuation(text: str) -> str:
     return " ".join(re.sub(r"[-_/()]", " ", text).split())
 
 

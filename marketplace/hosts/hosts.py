@@ -16,7 +16,7 @@ from common.addresses import parse_address
 from common.db.prepared import run
 from common.db.transactions import use_case
 from common.encryption import secret_digest
-from common.errors import NotFound, UnlawfulMove
+from common.errors import IllegalTransition, NotFound
 from common.ids import public_id
 from common.messages.message import English, Message, Name, Parts
 from common.messages.rendering import columns
@@ -216,7 +216,7 @@ def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
     with use_case():
         host = lock_host(host_id)
         if host.agent_revoked_at is not None:
-            raise UnlawfulMove("The agent's key was revoked: add the host again first.", state=host.state)
+            raise IllegalTransition("The agent's key was revoked: add the host again first.", state=host.state)
         _move_host(host, HostState.ONLINE, reason=reason, actor=actor)
         # A second agent that still runs freezes the host again, with a new incident.
         close_incident(kind="two_agents", subject=public_id("host", host_id), closed_by="unfrozen")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from common import change_counters, clock
 from common.db.transactions import use_case
-from common.errors import FieldError, InvalidInput, NotFound, UnlawfulMove
+from common.errors import FieldError, IllegalTransition, InvalidInput, NotFound
 from marketplace.constants import MAINTENANCE_AHEAD, MAINTENANCE_LONGEST, MAINTENANCE_MOST, MAINTENANCE_SPAN
 from marketplace.host_messages import MaintenancePeriod
 from marketplace.hosts.hosts import lock_host, record_event
@@ -55,7 +55,7 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
 
     Raises:
         NotFound: the host has no such maintenance.
-        UnlawfulMove: it is over already.
+        IllegalTransition: it is over already.
     """
     host_of(actor_id, host_id)
     now = clock.now()
@@ -67,7 +67,7 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
         if window.cancelled_at is not None:
             return window
         if window.ends_at <= now:
-            raise UnlawfulMove("This maintenance has ended.")
+            raise IllegalTransition("This maintenance has ended.")
         window.cancelled_at = now
         window.told_at = None if window.told_at else now  # renters who were notified of it must be notified of its end
         window.save(update_fields=["cancelled_at", "told_at"])

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from common import change_counters
 from common.db.transactions import use_case
-from common.errors import NotFound, UnlawfulMove
+from common.errors import IllegalTransition, NotFound
 from common.messages.message import English, Message
 from common.messages.rendering import columns
 from marketplace.constants import VERIFIED_FOR
@@ -64,12 +64,12 @@ def restore_verification(*, host_id: UUID, now: datetime, actor: str) -> None:
     """Revoke a refusal: from now on the self-tests decide again.
 
     Raises:
-        UnlawfulMove: verification was not refused.
+        IllegalTransition: verification was not refused.
     """
     with use_case():
         host = _lock(host_id)
         if host.verification != Verification.REFUSED:
-            raise UnlawfulMove("Verification was not refused to this host.")
+            raise IllegalTransition("Verification was not refused to this host.")
         _verify(host, Verification.UNVERIFIED, why=RefusalWithdrawn(), actor=actor)
         update_verification(host=host, now=now, actor=actor)
 

@@ -72,12 +72,12 @@ def condition_text(condition: Condition) -> str:
         is_so = (condition.value is True) == (condition.op in (Op.EQ, Op.IN))
         return label if is_so else gettext("Not: %(label)s") % {"label": label}
     values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-    text = ", ".join(value_words(term.name, value) for value in values)
+    text = ", ".join(value_label(term.name, value) for value in values)
     is_choice = TERMS[condition.term].kind is Kind.CHOICE and condition.op in (Op.IN, Op.EQ)
     return f"{label}: {text}" if is_choice or condition.op is Op.IN else f"{label} {_SIGNS[condition.op]} {text}"
 
 
-def value_words(term: str, value: Scalar) -> str:
+def value_label(term: str, value: Scalar) -> str:
     match term:
         case "gpu":
             return by_slug(str(value)).name
@@ -97,7 +97,7 @@ def value_words(term: str, value: Scalar) -> str:
     )
 
 
-def reserved_words(term: str) -> str:
+def reserved_label(term: str) -> str:
     """Return the reserved mode with its term, as in: Reserved, 1 month."""
     return gettext("%(mode)s, %(term)s") % {"mode": MODE_LABELS["reserved"], "term": LENGTH_LABELS[term]}
 

@@ -44,8 +44,8 @@ class SpotMarket:
     """One offer with its host, both locked to the end of the transaction.
 
     `free` GPUs have no lease, `spot` are leased to spot rents; `claims` wait and can be served from those, oldest
-    first. `hears`: the host's agent reports, so that a notice would reach the container. `sells`: new rents may
-    begin.
+    first. `host_online`: the host's agent reports, so a notice would reach the container. `accepts_rentals`: new rentals
+    can start.
     """
 
     host: Host
@@ -55,12 +55,12 @@ class SpotMarket:
     claims: list[Claim]
 
     @property
-    def hears(self) -> bool:
+    def host_online(self) -> bool:
         return self.host.state == HostState.ONLINE and self.host.engine_age_s < ENGINE_SLOW_AFTER_S
 
     @property
-    def sells(self) -> bool:
-        return self.hears and self.offer.listed and not self.host.draining and not self.host.closed_for_now
+    def accepts_rentals(self) -> bool:
+        return self.host_online and self.offer.listed and not self.host.draining and not self.host.closed_for_now
 
     @property
     def claimed(self) -> int:

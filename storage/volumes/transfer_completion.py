@@ -9,7 +9,7 @@ from uuid import UUID
 from accounts.models import User
 from common import change_counters, clock
 from common.db.transactions import use_case
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from common.messages.message import Message
 from common.messages.rendering import columns
 from common.transitions import move
@@ -61,14 +61,14 @@ def apply_clearing_result(operation: Operation) -> None:
 def cancel_volume_transfer(*, owner: User, volume_id: UUID) -> Volume:
     """Cancel a transfer while it copies; the source stays as it was, and a copy is discarded.
 
-    Raises NotFound or UnlawfulMove.
+    Raises NotFound or IllegalTransition.
     """
     with use_case():
         volume = volume_of(owner.pk, volume_id)
         found = open_volume_moves([volume.pk]).get(volume.pk)
         row = None if found is None else _locked(found.pk)
         if row is None or row.state != _M.COPYING:
-            raise UnlawfulMove("The volume is not on its way.", state=volume.state)
+            raise IllegalTransition("The volume is not on its way.", state=volume.state)
         abort_transfer(row, code=CANCELLED, detail=None, actor=OWNER)
     return Volume.objects.get(pk=row.source_id)
 

@@ -8,7 +8,7 @@ from django.utils.translation import override
 from billing.errors import too_little
 from common.messages.message import English, read, stored
 from common.messages.rendering import english, in_mail, plain
-from common.refusals import TITLES, Refused, in_words, refused
+from common.refusals import TITLES, Refused, error_message, refused
 from config.error_pages import FAULTS
 from instances.core.money_messages import TooLittle, refusal
 from marketplace.errors import GpuTaken, JoinTokenRefused
@@ -20,7 +20,7 @@ def test_a_refusal_is_worded_for_its_reader() -> None:
     assert read(json.loads(json.dumps(stored(said)))) == said
     assert english(said) == "2 GPUs requested, 1 are free."
     with override("zh-hans"):
-        assert plain(said) == in_words(GpuTaken("…")) == "这些 GPU 刚刚被其他人租走。"
+        assert plain(said) == error_message(GpuTaken("…")) == "这些 GPU 刚刚被其他人租走。"
 
 
 def test_lack_of_money_says_how_much() -> None:

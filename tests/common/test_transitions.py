@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from common.transitions import Machine, move
 from instances.states import INSTANCE_MACHINE
 from marketplace.models import Host
@@ -22,7 +22,7 @@ def test_every_pair_of_every_table(subtests: pytest.Subtests) -> None:
             if target in machine.table[origin]:
                 machine.check(origin, target)
             else:
-                with pytest.raises(UnlawfulMove):
+                with pytest.raises(IllegalTransition):
                     machine.check(origin, target)
 
 
@@ -69,7 +69,7 @@ def test_a_move_sets_state_fields_and_generation_and_records(host: Host) -> None
 
 def test_an_unlawful_move_changes_nothing(host: Host, nothing: Callable[[Host], None]) -> None:
     unlawful = next(state for state in HOST_MACHINE.table if state not in HOST_MACHINE.table[host.state])
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         move(host, unlawful, machine=HOST_MACHINE, reason="", actor="")
     nothing(host)
 

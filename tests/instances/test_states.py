@@ -11,7 +11,7 @@ from django.db import transaction
 
 from accounts.models import User
 from common import clock
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from common.messages.message import Name
 from instances.constants import DEADLINES, FAULT_OF
 from instances.core.transitions import change_state, check_action
@@ -59,7 +59,7 @@ def _check_move(instance: Instance, origin: InstanceState, target: InstanceState
         newest = InstanceEvent.objects.filter(instance=row)[0]
         assert (newest.kind, newest.from_state, newest.to_state, newest.detail) == ("test", origin, target, "why")
     else:
-        with pytest.raises(UnlawfulMove):
+        with pytest.raises(IllegalTransition):
             change_state(row, target, kind="test", actor="test", **fields)
         assert again(row).state == origin
         assert InstanceEvent.objects.filter(instance=row).count() == events
@@ -80,7 +80,7 @@ def _check_action(instance: Instance, state: InstanceState, verb: str) -> None:
         check_action(row, verb)
         assert verb in row.actions
     else:
-        with pytest.raises(UnlawfulMove) as refusal:
+        with pytest.raises(IllegalTransition) as refusal:
             check_action(row, verb)
         assert refusal.value.code == "unlawful_action"
         assert refusal.value.extra["actions"] == row.actions

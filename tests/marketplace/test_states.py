@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import User
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, StaleRow
 from common.transitions import move
 from marketplace.hosts.hosts import record_transition
 from marketplace.models import Host, HostEvent
@@ -42,7 +42,7 @@ def test_moves(hana: User, origin: str, target: str) -> None:
         event = HostEvent.objects.filter(host=host).latest("id")
         assert (event.kind, event.detail, event.actor) == (target, "because", "test")
     else:
-        with pytest.raises(UnlawfulMove):
+        with pytest.raises(IllegalTransition):
             move(host, target, machine=HOST_MACHINE, record=record_transition, reason="", actor="test")
         host.refresh_from_db()
         assert (host.state, host.generation) == (origin, generation)

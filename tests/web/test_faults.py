@@ -13,7 +13,7 @@ from django.utils import translation
 from django_htmx.middleware import HtmxDetails
 
 from common.errors import Busy, DomainError, FieldError, NotFound
-from config.error_pages import FAULTS, ErrorPageMiddleware, failure_words, fault_of
+from config.error_pages import FAULTS, ErrorPageMiddleware, failure_text, fault_of
 from config.failure_messages import FAILURES
 from instances.constants import FAULT_OF
 from marketplace.errors import GpuTaken
@@ -69,7 +69,7 @@ def test_words_of_a_field_come_first() -> None:
 def test_unknown_errors_say_what_they_say() -> None:
     error = DomainError("The moon is full.")
     assert fault_of(error).title == "The moon is full."
-    assert failure_words("odd").title == "The instance failed."
+    assert failure_text("odd").title == "The instance failed."
 
 
 def test_htmx_gets_a_toast() -> None:

@@ -7,7 +7,7 @@ import pytest
 from django import forms
 from pytest_django import Settings
 
-from common.core_counts import core_count, core_words
+from common.core_counts import core_count, core_count_label
 from config import money_tags, tags
 from instances.states import INSTANCE_MACHINE
 
@@ -90,7 +90,7 @@ def test_icon_is_for_the_eye_alone() -> None:
 def test_every_state_has_a_colour_and_every_passing_one_words() -> None:
     for state in INSTANCE_MACHINE.table:
         assert tags.state_color(state) == "secondary" or state not in ("stopped", "gone")
-        assert tags.is_moving(state) == (tags.state_words(state) != state)
+        assert tags.is_moving(state) == (tags.state_label(state) != state)
 
 
 class Example(forms.Form):
@@ -114,11 +114,11 @@ def test_styled_fields_by_kind() -> None:
 
 
 def test_words_fall_back_to_the_code() -> None:
-    assert tags.kind_words("odd") == "odd"
+    assert tags.kind_label("odd") == "odd"
     assert tags.quote_item("RTX 4090") == "RTX 4090"
     assert tags.get({"a": 1}, "b") == "b"
     assert tags.gpu_name("rtx-4090") == "RTX 4090"
-    assert str(tags.host_state_words("online")) == "online"
+    assert str(tags.host_state_label("online")) == "online"
     assert money_tags.plain_money(460_000) == "0.46"
 
 
@@ -126,4 +126,4 @@ def test_words_fall_back_to_the_code() -> None:
     ("millis", "words"), [(1000, "1 core"), (500, "0.5 cores"), (7500, "7.5 cores"), (16_000, "16 cores")]
 )
 def test_core_words(millis: int, words: str) -> None:
-    assert core_words(millis) == words
+    assert core_count_label(millis) == words

@@ -1,10 +1,10 @@
-"""Changes of instances under their short numbers; clients repeat requests, so what is so already is a success."""
+"""Changes of instances by short number; idempotent, since clients repeat requests."""
 
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from accounts.models import User
-from common.errors import NotFound, UnlawfulMove
+from common.errors import IllegalTransition, NotFound
 from instances.core.selectors import instance_of
 from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
@@ -71,7 +71,7 @@ def reboot(*, renter: User, number: int) -> None:
 def destroy(*, renter: User, number: int) -> UUID:
     """Release an instance and its data, and return its id. One that is gone already is a success.
 
-    Raises UnlawfulMove while what it waits for can't be cut off.
+    Raises IllegalTransition while what it waits for can't be cut off.
     """
     instance = own_instance(renter, number, ended=True)
     if instance.state in ENDING:
@@ -80,7 +80,7 @@ def destroy(*, renter: User, number: int) -> UUID:
         cancel_transfer(renter=renter, instance_id=instance.pk)
     released = release_instance(renter=renter, instance_id=instance.pk)
     if released.state not in ENDING:
-        raise UnlawfulMove(
+        raise IllegalTransition(
             f"Instance {number} is {released.state} and can't be destroyed now. Try again.",
             state=released.state,
             actions=released.actions,

@@ -25,7 +25,7 @@ _ON_A_PAGE = 20
 @login_required_page
 def channels(request: SignedInRequest) -> HttpResponse:
     context = {"channels": channels_of(request.user), "services": NotificationChannel.Service.choices, "words": KIND_LABELS}
-    return render(request, "accounts/channels.html", {**context, "fault_words": FAULT_LABELS})
+    return render(request, "accounts/channels.html", {**context, "fault_labels": FAULT_LABELS})
 
 
 @login_required_page
@@ -113,7 +113,7 @@ def channel_remove(request: SignedInRequest, channel_id: str) -> HttpResponse:
 def _context(user: User, channel_id: UUID, request: HttpRequest) -> dict[str, Any]:
     found = channel_of(user, channel_id)
     page = Paginator(notifications_of(found), _ON_A_PAGE).get_page(request.GET.get("page"))
-    words = {"words": KIND_LABELS, "fault_words": FAULT_LABELS, "where": where_to_find(found.service)}
+    words = {"words": KIND_LABELS, "fault_labels": FAULT_LABELS, "where": where_to_find(found.service)}
     return {"channel": found, "channel_id": public_id("chan", found.pk), "page": page, **words, "refused": None}
 
 

@@ -114,7 +114,7 @@ def webhook_remove(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 def _context(user: User, webhook_id: UUID, request: HttpRequest) -> dict[str, Any]:
     hook = webhook_of(user, webhook_id)
     page = Paginator(deliveries_of(hook), _ON_A_PAGE).get_page(request.GET.get("page"))
-    words = {"words": KIND_LABELS, "fault_words": FAULT_LABELS}
+    words = {"words": KIND_LABELS, "fault_labels": FAULT_LABELS}
     shown = {"hook": hook, "hook_id": public_id("hook", hook.pk), "page": page, "now": clock.now()}
     return {**shown, **words, "refused": None, "secret": ""}
 

@@ -23,12 +23,12 @@ _INSIDE: Final = re.compile(rf"(lo|docker\d+|br-[0-9a-f]{{12}}|veth.*|{re.escape
 _DEPTH: Final = 32
 
 
-class Fate(Enum):
-    """What happens to a packet in a chain."""
+class ChainVerdict(Enum):
+    """Verdict of a chain on a packet."""
 
     DROPPED = "dropped"
     OPEN = "open"  # some packets may pass
-    GOES_ON = "goes on"  # continues after the rule that jumped to the chain
+    RETURNS = "returns"  # continues after the rule that jumped to the chain
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Packet:
 
 def is_dropped(rules: Sequence[str], packet: Packet) -> bool:
     """Return whether no new connection from outside is forwarded; such packets pass the chain FORWARD."""
-    return _Walk(_chains(tuple(rules)), packet).fate("FORWARD", _DEPTH) == Fate.DROPPED
+    return _Walk(_chains(tuple(rules)), packet).verdict("FORWARD", _DEPTH) == ChainVerdict.DROPPED
 
 
 def outside_interfaces(proc: Path) -> frozenset[str]:
@@ -77,15 +77,15 @@ class _Walk:
     def __init__(self, chains: Mapping[str, list[list[str]]], packet: Packet) -> None:
         self._chains = chains
         self._packet = packet
-        self._known: dict[str, Fate] = {}
+        self._known: dict[str, ChainVerdict] = {}
 
-    def fate(self, chain: str, depth: int) -> Fate:
+    def verdict(self, chain: str, depth: int) -> ChainVerdict:
         """Return what happens to the packet in a chain."""
         if chain not in self._known:
             self._known[chain] = self._follow(chain, depth)
         return self._known[chain]
 
-    def _follow(self, chain: str, depth: int) -> Fate:
+    def _follow(self, chain: str, depth: int) -> ChainVerdict:
         certain = True  # whether every packet reaches this rule
         for rule in self._chains.get(chain, []):
             meets = _meets(rule, self._packet)
@@ -97,19 +97,19 @@ class _Walk:
                     break
                 certain = False
                 continue
-            fate = self._at(target, rule, depth)
-            if fate == Fate.OPEN or (fate == Fate.DROPPED and meets and certain):
-                return fate
-        return Fate.GOES_ON
+            verdict = self._at(target, rule, depth)
+            if verdict == ChainVerdict.OPEN or (verdict == ChainVerdict.DROPPED and meets and certain):
+                return verdict
+        return ChainVerdict.RETURNS
 
-    def _at(self, target: str, rule: list[str], depth: int) -> Fate:
+    def _at(self, target: str, rule: list[str], depth: int) -> ChainVerdict:
         if target in ("DROP", "REJECT"):
-            return Fate.DROPPED
+            return ChainVerdict.DROPPED
         if target in ("ACCEPT", "QUEUE", "NFQUEUE") or "-g" in rule or depth == 0:
-            return Fate.OPEN
+            return ChainVerdict.OPEN
         if target.startswith(OWN_CHAINS):
-            return Fate.GOES_ON
-        return self.fate(target, depth - 1)  # a target that is no chain, such as LOG, has no rules
+            return ChainVerdict.RETURNS
+        return self.verdict(target, depth - 1)  # a target that is no chain, such as LOG, has no rules
 
 
 def _meets(rule: list[str], packet: Packet) -> bool | None:

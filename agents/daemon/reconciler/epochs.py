@@ -1,4 +1,4 @@
-"""Epochs: a market that was restored from a backup is obeyed once it knows what is here."""
+"""Epochs: orders of a restored control plane apply only after it has learned what runs on this host."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence

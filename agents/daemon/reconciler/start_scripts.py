@@ -116,7 +116,7 @@ class StartScripts:
         try:
             log.clear()
             assert self._exec_interface is not None
-            command = self._exec_interface.script(instance, [*_MERGED, *words_of(launch.on_start)], launch)
+            command = self._exec_interface.script(instance, [*_MERGED, *script_command(launch.on_start)], launch)
             with command.connection:
                 command.connection.settimeout(None)
                 pace = Pace()
@@ -159,7 +159,7 @@ class StartScripts:
             return None
 
 
-def words_of(script: str) -> list[str]:
+def script_command(script: str) -> list[str]:
     """Return the command that runs a script: by /bin/sh, or by the shell that its first line names."""
     first = script.split("\n", 1)[0]
     words: list[str] = []

@@ -170,12 +170,12 @@ class InstanceTransfer:
         self._checkpoint("described")
         sent = manifest
 
-        def talk(line: EncryptedChannel) -> None:
+        def exchange(line: EncryptedChannel) -> None:
             nonlocal sent
             sent = send_files(line, manifest, files, lambda done, total: operation.progress(done, total, say("sending")))
 
         credentials = PeerCredentials.of(operation.order.args, is_source=True)
-        retry_until_done(SourceConnector(self._open_peer, credentials), operation, talk)
+        retry_until_done(SourceConnector(self._open_peer, credentials), operation, exchange)
         return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
 
     def _export_root(self, operation: Operation, order: TransferOrder, path: Path) -> None:

@@ -88,15 +88,15 @@ class SourceConnector:
 
 
 def retry_until_done(
-    open_line: Callable[[], OpenConnection], operation: Operation, talk: Callable[[EncryptedChannel], None]
+    open_line: Callable[[], OpenConnection], operation: Operation, exchange: Callable[[EncryptedChannel], None]
 ) -> None:
-    """Run `talk` on new connections until one succeeds.
+    """Run `exchange` on new connections until one succeeds.
 
     Raises:
         Failed: The data is wrong, or there was no progress for too long.
     """
     moved, since = operation.seen.done_bytes, time.monotonic()
-    while (fault := _dial(open_line, talk)) is not None:
+    while (fault := _dial(open_line, exchange)) is not None:
         seen = operation.seen
         if fault:
             operation.progress(seen.done_bytes, seen.total_bytes, say(CUT_OFF, why=fault))
@@ -108,8 +108,8 @@ def retry_until_done(
         operation.check()
 
 
-def _dial(open_line: Callable[[], OpenConnection], talk: Callable[[EncryptedChannel], None]) -> str | None:
-    """Run `talk` on one connection; return None on success, "" if nobody came, else the error.
+def _dial(open_line: Callable[[], OpenConnection], exchange: Callable[[EncryptedChannel], None]) -> str | None:
+    """Run `exchange` on one connection; return None on success, "" if nobody came, else the error.
 
     Raises:
         Failed: The data is wrong.
@@ -119,7 +119,7 @@ def _dial(open_line: Callable[[], OpenConnection], talk: Callable[[EncryptedChan
     except OSError:
         return ""  # the other side is still packing, or away
     try:
-        talk(opened.sealed)
+        exchange(opened.sealed)
     except BadManifest as error:
         raise Failed("copy_damaged", f"The copy did not arrive whole: {error}.") from error
     except OSError as error:  # ConnectionLost, or an error of the connection itself
@@ -149,7 +149,7 @@ class ConnectionCount:
         return fresh
 
     @property
-    def words(self) -> dict[str, str]:
+    def as_outcome(self) -> dict[str, str]:
         return {"cuts": str(self.lines - 1), "resumed_at": str(self.resumed)}
 
 
@@ -178,7 +178,7 @@ def receive_transfer(
         operation.progress(done, total, say("receiving") if done < total else say("checking_received"))
         came()
 
-    def talk(line: EncryptedChannel) -> None:
+    def exchange(line: EncryptedChannel) -> None:
         manifest = receive_manifest(line, names)
         manifest = manifest.without(known(manifest))
         ConnectionCount.of(inbox, lines=1)
@@ -197,12 +197,12 @@ def receive_transfer(
         if place := listen_at(credentials.port):
             with suppress(OSError):  # the port is in use, so the relay is used
                 ends.callback(Listener(place, credentials.port, credentials.key, meeting.called).close)
-        retry_until_done(open_line, operation, talk)
+        retry_until_done(open_line, operation, exchange)
 
 
 def _record_completion(inbox: ReceiveDirectory, manifest: TransferManifest, first: int, came_by: str) -> None:
     tally = ConnectionCount.of(inbox, resumed=manifest.bytes_before(first))
-    outcome = {"checksum": manifest.whole, "bytes": str(manifest.sent_bytes), "way": came_by, **tally.words}
+    outcome = {"checksum": manifest.whole, "bytes": str(manifest.sent_bytes), "way": came_by, **tally.as_outcome}
     complete = inbox.path(COMPLETE_FILE)
     write_atomically(complete, json.dumps(outcome).encode())
     sync_folder(complete.parent)

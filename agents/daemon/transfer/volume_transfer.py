@@ -63,11 +63,11 @@ class VolumeTransfer:
         manifest = TransferManifest((hash_file(FILE, image, lambda done, total: operation.check()),))
         self._checkpoint("volume-described")
 
-        def talk(line: EncryptedChannel) -> None:
+        def exchange(line: EncryptedChannel) -> None:
             send_files(line, manifest, {FILE: image}, lambda done, total: operation.progress(done, total, say("sending")))
 
         credentials = PeerCredentials.of(operation.order.args, is_source=True)
-        retry_until_done(SourceConnector(self._open_peer, credentials), operation, talk)
+        retry_until_done(SourceConnector(self._open_peer, credentials), operation, exchange)
         return {"checksum": manifest.whole, "bytes": str(manifest.sent_bytes)}
 
     def receive(self, operation: Operation) -> Mapping[str, str]:

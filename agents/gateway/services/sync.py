@@ -164,7 +164,7 @@ def _close_foreign(sender: Sender, report: Report) -> None:
 
 
 def _freeze(host_id: UUID) -> None:
-    """Freeze the host and alert staff: only a person can tell which of two agents is true (fault 20)."""
+    """Freeze the host and alert staff, who must decide which of the two agents is legitimate (fault 20)."""
     freeze_host(host_id=host_id, reason="two agents", detail=TwoAgentsSeen(), actor=AGENT)
     open_incident(kind="two_agents", subject=public_id("host", host_id), detail=TwoAgentsToResolve())
 

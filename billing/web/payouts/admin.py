@@ -20,7 +20,7 @@ from billing.payouts.transfers import check_transfer
 from common.errors import DomainError
 from common.http.fields import NameField
 from common.money import format_money
-from common.refusals import in_words
+from common.refusals import error_message
 
 _FACTS = (
     "owner",
@@ -116,7 +116,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
             try:
                 confirm_payout(payout_id=row.pk, actor=_actor(request), reference=row.batch)
             except DomainError as error:
-                messages.error(request, f"{row}: {in_words(error)}")
+                messages.error(request, f"{row}: {error_message(error)}")
             else:
                 messages.success(request, str(row))
 
@@ -126,7 +126,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
             try:
                 came_back = check_transfer(payout_id=row.pk)
             except DomainError as error:
-                messages.error(request, f"{row}: {in_words(error)}")
+                messages.error(request, f"{row}: {error_message(error)}")
             else:
                 messages.info(request, f"{row}: {_('returned') if came_back else _('valid')}")
 

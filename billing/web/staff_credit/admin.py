@@ -14,7 +14,7 @@ from billing.staff_credit.selectors import name_of
 from billing.staff_credit.services import confirm_grant, decline_grant
 from common.errors import DomainError
 from common.money import format_money
-from common.refusals import in_words
+from common.refusals import error_message
 
 
 @admin.register(Grant, site=staff_panel)
@@ -56,6 +56,6 @@ def _settle_each(request: HttpRequest, rows: QuerySet[Grant], settle: Callable[.
         try:
             settle(grant_id=grant_id, actor=actor)
         except DomainError as error:
-            messages.error(request, in_words(error))
+            messages.error(request, error_message(error))
         else:
             messages.success(request, _("Grant processed"))

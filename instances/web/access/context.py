@@ -59,14 +59,14 @@ def _change(what: str, form: QueryDict) -> dict[str, Any]:
             chosen = [parse_public_id("key", text) for text in form.getlist("ssh_key_ids")]
             return {"key_ids": None if form.get("every") == "1" else chosen}
         case "addresses":
-            return {"networks": _words(form.get("allow_from", ""))}
+            return {"networks": _split(form.get("allow_from", ""))}
         case "ports":
-            return _ports(_words(form.get("ports", "")))
+            return _ports(_split(form.get("ports", "")))
         case _:
             return {}
 
 
-def _words(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return [word for word in _BETWEEN.split(text) if word]
 
 

@@ -33,6 +33,6 @@ def launch_context(instance: Instance) -> dict[str, Any]:
         "launch": launch,
         "launch_line": " ".join(filter(None, map(as_line, words))),
         "launch_status": status,
-        "ready_words": READY_LABELS.get(status.ready or "") if status else None,
-        "script_words": _SCRIPT_LABELS.get(status.on_start or "") if status else None,
+        "readiness_label": READY_LABELS.get(status.ready or "") if status else None,
+        "start_script_label": _SCRIPT_LABELS.get(status.on_start or "") if status else None,
     }

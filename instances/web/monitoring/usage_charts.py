@@ -36,7 +36,7 @@ class Range:
     step_s: int
 
     @property
-    def step_words(self) -> str | Promise:
+    def step_label(self) -> str | Promise:
         return _STEP_LABELS[self.step_s]
 
 

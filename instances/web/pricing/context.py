@@ -152,7 +152,7 @@ def calculator_context(params: QueryDict) -> dict[str, Any]:
         "rows": _rows(plans, work, found, LENGTH_LABELS[wanted["term"] or "month"]),
         "missing": [MODE_LABELS[mode] for mode in MODES if mode not in plans],
         "chart": _chart(plans, work, found) if work.hours else None,
-        "crossings": [_crossing_words(each) for each in found],
+        "crossings": [_crossing_message(each) for each in found],
     }
 
 
@@ -160,16 +160,16 @@ def _offer_choices(chosen: OfferView | None) -> list[tuple[str, str]]:
     """Return the cheapest open offers, and the chosen one, open or not."""
     rows = search_offers(OfferQuery(limit=_OFFERS_SHOWN)).offers
     named = {
-        public_id("offr", row["id"]): _offer_words(row["gpu_name"], row["region"], row["host_name"], row["price_micros"])
+        public_id("offr", row["id"]): _offer_label(row["gpu_name"], row["region"], row["host_name"], row["price_micros"])
         for row in rows
     }
     if chosen is not None:
-        words = _offer_words(chosen.gpu_name, chosen.region, chosen.host_name, chosen.price_micros)
+        words = _offer_label(chosen.gpu_name, chosen.region, chosen.host_name, chosen.price_micros)
         named.setdefault(public_id("offr", chosen.id), words)
     return list(named.items())
 
 
-def _offer_words(gpu: str, region: str, host: str, price_micros: int) -> str:
+def _offer_label(gpu: str, region: str, host: str, price_micros: int) -> str:
     return f"{gpu} · {region} · {host} · {format_money(price_micros)}"
 
 
@@ -222,7 +222,7 @@ def _rows(plans: Mapping[str, Plan], work: Work, found: list[Crossing], term: Wo
             label=_label(mode, term),
             unit_micros=plans[mode].unit_micros,
             found=cost,
-            lines=tuple((_line_words(line), format_money(line.amount_micros)) for line in cost.lines),
+            lines=tuple((_line_label(line), format_money(line.amount_micros)) for line in cost.lines),
             mean_micros=_mean(cost, work),
             percent=_percent(cost.total_micros, costs[HOURLY].total_micros) if mode != HOURLY else None,
             cheaper_from=_cheaper_from(mode, found),
@@ -246,7 +246,7 @@ def _cheaper_from(mode: str, found: list[Crossing]) -> str:
     return next((_hours(each.hours) for each in found if (each.cheaper, each.dearer) == (mode, HOURLY)), "")
 
 
-def _line_words(line: Line) -> Words:
+def _line_label(line: Line) -> Words:
     quantity, unit = plain_number(line.quantity), format_money(line.unit_micros)
     match line.item:
         case "Storage":
@@ -257,7 +257,7 @@ def _line_words(line: Line) -> Words:
             return gettext("%(quantity)s GPU-hours × %(price)s") % {"quantity": quantity, "price": unit}
 
 
-def _crossing_words(each: Crossing) -> str:
+def _crossing_message(each: Crossing) -> str:
     names = {"cheaper": MODE_LABELS[each.cheaper], "dearer": MODE_LABELS[each.dearer], "hours": _hours(each.hours)}
     return gettext("Beyond %(hours)s hours of use, %(cheaper)s costs less than %(dearer)s.") % names
 

@@ -40,7 +40,7 @@ class VolumeForm(forms.Form):
         super().__init__(*args, **kwargs)
         field = self.fields["host"]
         assert isinstance(field, forms.ChoiceField)
-        field.choices = [(public_id("host", host.id), _host_words(host)) for host in hosts]
+        field.choices = [(public_id("host", host.id), _host_label(host)) for host in hosts]
         self.fields["size_gb"].initial = snapshot.size_gb if snapshot else _FIRST_SIZE_GB
         self.fields["size_gb"].widget.attrs["min"] = snapshot.size_gb if snapshot else 1
         if snapshot is not None:
@@ -126,6 +126,6 @@ class MountFields(forms.Form):
         return {"volume_ids": ids, "data_sets": self.cleaned_data["data_sets"]}
 
 
-def _host_words(host: "StorageHost") -> str:
+def _host_label(host: "StorageHost") -> str:
     words = f"{host.region} · {host.name} · {format_money(host.micros_gb_day)} / GB / {_('day')} · {host.disk_free_gb} GB"
     return f"{words} · {_('simulated')}" if host.simulated else words

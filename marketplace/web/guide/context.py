@@ -70,7 +70,7 @@ class Refusal:
 def advisor_context(params: Mapping[str, Any]) -> dict[str, Any]:
     form = form_of(params)
     context: dict[str, Any] = {"form": form, "presets": PRESET_NAMES, "preset": preset_of(form), "query": _query(form)}
-    context |= {"mode_words": MODE_LABELS, "length_words": LENGTH_LABELS}
+    context |= {"mode_labels": MODE_LABELS, "length_labels": LENGTH_LABELS}
     work = form.work()
     if work is None:
         return context

@@ -52,15 +52,15 @@ class IncidentKindFilter(admin.SimpleListFilter):
 
 @admin.register(Incident, site=staff_panel)
 class IncidentAdmin(ReadOnlyAdmin):
-    list_display = ("kind_words", "subject_link", "words", "opened_at", "closed_at", "closer")
+    list_display = ("kind_label", "subject_link", "message_text", "opened_at", "closed_at", "closer")
     list_filter = (IncidentKindFilter, ("closed_at", admin.EmptyFieldListFilter))
-    fields = ("kind_words", "subject_link", "words", "opened_at", "closed_at", "closer")
+    fields = ("kind_label", "subject_link", "message_text", "opened_at", "closed_at", "closer")
     readonly_fields = fields
     search_fields = ("subject", "detail")
     actions = ("close",)
 
     @admin.display(description=_("kind"), ordering="kind")
-    def kind_words(self, row: Incident) -> str:
+    def kind_label(self, row: Incident) -> str:
         return str(KINDS.get(row.kind, row.kind))
 
     @admin.display(description=_("subject"), ordering="subject")
@@ -69,7 +69,7 @@ class IncidentAdmin(ReadOnlyAdmin):
         return format_html('<a href="{}">{}</a>', url, row.subject) if url else row.subject
 
     @admin.display(description=_("detail"))
-    def words(self, row: Incident) -> str:
+    def message_text(self, row: Incident) -> str:
         return said(row.message, row.detail)
 
     @admin.display(description=_("closed by"), ordering="closed_by")
@@ -80,4 +80,4 @@ class IncidentAdmin(ReadOnlyAdmin):
     def close(self, request: HttpRequest, rows: QuerySet[Incident]) -> None:
         for incident in rows.filter(closed_at__isnull=True):
             close_incident(kind=incident.kind, subject=incident.subject, closed_by=panel_user(request).email)
-            messages.success(request, f"{self.kind_words(incident)}: {incident.subject}")
+            messages.success(request, f"{self.kind_label(incident)}: {incident.subject}")

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, panel_user, staff_panel
 from common.errors import DomainError
-from common.refusals import in_words
+from common.refusals import error_message
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
 from marketplace.hosts.selectors import hosts_of
 from marketplace.models import Maintenance, ReliabilityEvent
@@ -80,6 +80,6 @@ class OwnMaintenanceAdmin(OwnRowsAdmin):
             try:
                 cancel_maintenance(actor_id=panel_user(request).pk, host_id=row.host_id, maintenance_id=row.pk)
             except DomainError as error:
-                messages.error(request, f"{row}: {in_words(error)}")
+                messages.error(request, f"{row}: {error_message(error)}")
             else:
                 messages.success(request, str(row))

@@ -17,7 +17,7 @@ from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.pricing.offer_requirements import NO_IMAGE, terms_within
 from marketplace.pricing.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.language.fields import BILLING_MODES, OfferQuery
-from marketplace.search.messages import DISK_LABELS, LENGTH_LABELS, MODE_LABELS, Words, percent_text_of_ppm, reserved_words
+from marketplace.search.messages import DISK_LABELS, LENGTH_LABELS, MODE_LABELS, Words, percent_text_of_ppm, reserved_label
 from marketplace.search.selectors import offers_like
 from marketplace.web.search.filter_panel import USUAL_COUNTS, Choice
 from marketplace.web.search.language.query_string import parse_params
@@ -134,7 +134,7 @@ def _cells(values: Sequence[Any], better: Callable[[Sequence[Any]], Any] | None)
 
 def _price_line(rows: Sequence[Row], query: OfferQuery) -> Line:
     mode = str(MODE_LABELS[query.billing_mode])
-    label = mode if query.billing_mode != "reserved" else reserved_words(query.term)
+    label = mode if query.billing_mode != "reserved" else reserved_label(query.term)
     return Line(label, "price", _cells([price_of(row, query) for row in rows], min))
 
 

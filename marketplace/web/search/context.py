@@ -26,7 +26,7 @@ from marketplace.search.messages import (
     Words,
     condition_text,
     plain_number,
-    reserved_words,
+    reserved_label,
 )
 from marketplace.search.selectors import search_market
 from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace, transfer_to
@@ -208,6 +208,6 @@ def option_text(name: str, query: OfferQuery) -> str:
         case "gpu_count":
             return gettext("%(count)s or more GPUs") % {"count": query.gpu_count}
         case "billing_mode":
-            return reserved_words(query.term) if query.billing_mode == "reserved" else str(MODE_LABELS[query.billing_mode])
+            return reserved_label(query.term) if query.billing_mode == "reserved" else str(MODE_LABELS[query.billing_mode])
         case _:
             return gettext("%(size)s GB data disk") % {"size": plain_number(query.data_disk_gb)}

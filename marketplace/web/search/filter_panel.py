@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.search.language.fields import PARAMETERS, SUFFIX, TERMS, Condition, Kind, Op, Scalar
-from marketplace.search.messages import TERM_LABELS, Words, plain_number, value_words
+from marketplace.search.messages import TERM_LABELS, Words, plain_number, value_label
 
 _SUFFIX_OF: Final = {op: suffix for suffix, op in SUFFIX.items()}
 USUAL_COUNTS: Final = (1, 2, 4, 8)
@@ -231,10 +231,10 @@ def _pop_condition(left: list[Condition], wanted: Field) -> Condition | None:
 
     One value is a list of one.
     """
-    lawful = {wanted.op, Op.EQ} if wanted.op is Op.IN else {wanted.op}
+    operators = {wanted.op, Op.EQ} if wanted.op is Op.IN else {wanted.op}
     for condition in left:
         shown = wanted.shape != "flag" or condition.value is True
-        if condition.term == wanted.term and condition.op in lawful and shown:
+        if condition.term == wanted.term and condition.op in operators and shown:
             left.remove(condition)
             return condition
     return None
@@ -259,13 +259,13 @@ def _listed(wanted: Field, chosen: list[str], counted: Sequence[Any]) -> list[Ch
     """Return every choice with matches, and chosen ones without."""
     rows = [
         Choice(
-            str(row.value), value_words(wanted.term, row.value), row.count, str(row.value) in chosen, row.price_min_micros
+            str(row.value), value_label(wanted.term, row.value), row.count, str(row.value) in chosen, row.price_min_micros
         )
         for row in counted
         if row.value != "unknown"
     ]
     missing = [value for value in chosen if value not in {row.value for row in rows}]
-    return rows + [Choice(value, value_words(wanted.term, value), 0, chosen=True) for value in missing]
+    return rows + [Choice(value, value_label(wanted.term, value), 0, chosen=True) for value in missing]
 
 
 def _flags(chosen: list[str], counted: Sequence[Any]) -> list[Choice]:
@@ -280,7 +280,7 @@ def _presets(wanted: Field, chosen: list[str], enough: Enough) -> list[Choice]:
     return [
         Choice(
             plain_number(value),
-            value_words(wanted.term, value),
+            value_label(wanted.term, value),
             enough.get(Condition(wanted.term, wanted.op, value)),
             plain_number(value) in chosen,
         )
@@ -292,7 +292,7 @@ def _levels(wanted: Field, chosen: list[str], counted: Sequence[Any]) -> list[Ch
     """Return every existing value as a threshold: it matches all offers from it on."""
     texts = {_text(row.value) for row in counted} | set(chosen)
     return [
-        Choice(text, value_words(wanted.term, text), _count_from(text, counted), text in chosen)
+        Choice(text, value_label(wanted.term, text), _count_from(text, counted), text in chosen)
         for text in sorted(texts, key=_rank)
     ]
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.search.language.fields import OfferQuery
-from marketplace.search.messages import value_words
+from marketplace.search.messages import value_label
 from marketplace.search.selectors import search_facets, search_offers
 from marketplace.web.search.filter_panel import Choice
 from marketplace.web.search.rows import offer_rows, rent_query
@@ -29,7 +29,7 @@ def home_context() -> dict[str, Any]:
     query = OfferQuery(limit=_ON_HOME)
     counted, page = search_facets(query), search_offers(query)
     models = [
-        Choice(str(row.value), value_words("gpu", str(row.value)), row.count, False, row.price_min_micros)
+        Choice(str(row.value), value_label("gpu", str(row.value)), row.count, False, row.price_min_micros)
         for row in counted.choices["gpu"]
     ]
     return {

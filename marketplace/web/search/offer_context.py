@@ -18,7 +18,7 @@ from marketplace.pricing.offer_requirements import NO_IMAGE, terms_within
 from marketplace.pricing.prices import TERM_HOURS, all_in_micros, discounted, spot_price_micros, unit_price_micros
 from marketplace.search.language.fields import Condition, OfferQuery, Op
 from marketplace.search.language.parser import write_line
-from marketplace.search.messages import MODE_LABELS, reserved_words
+from marketplace.search.messages import MODE_LABELS, reserved_label
 from marketplace.search.selectors import offers_like
 from marketplace.self_tests.selectors import facts_of_offer
 from marketplace.spot_market.selectors import spot_lately
@@ -130,7 +130,7 @@ def _term_line(row: Row, query: OfferQuery) -> PriceLine:
     unit_micros, total_micros = _line(row, query, unit or 0)
     return PriceLine(
         "reserved",
-        reserved_words(query.term),
+        reserved_label(query.term),
         unit_micros,
         total_micros,
         off_percent=_percent(row["reserved_discounts"][query.term]),

@@ -81,7 +81,7 @@ class OfferRow:
         return int(self.row["gpu_free"]) < self.count <= self.gpu_orderable
 
     @property
-    def disk_words(self) -> str:
+    def disk_label(self) -> str:
         kind = self.row["disk_kind"]
         return "" if kind == "unknown" else DISK_LABELS.get(kind, kind.upper())
 

@@ -86,7 +86,7 @@ def _is_host(part: str) -> bool:
 
 
 def _check(text: str, registry: str, repository: str, tag: str, digest: str) -> None:
-    lawful = (
+    is_valid = (
         len(text) <= _MOST_CHARS
         and _HOST.fullmatch(registry)
         and _REPOSITORY.fullmatch(repository)
@@ -94,7 +94,7 @@ def _check(text: str, registry: str, repository: str, tag: str, digest: str) -> 
         and (not digest or _DIGEST.fullmatch(digest))
         and (tag or digest)
     )
-    if not lawful:
+    if not is_valid:
         raise wrong_field(
             "name", _("Enter a name as for docker pull: pytorch/pytorch:2.4.0 or registry.example.com/image@sha256:….")
         )

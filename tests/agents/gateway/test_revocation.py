@@ -17,7 +17,7 @@ from agents.gateway.models import AgentIdentity
 from agents.protocol.messages import ObservedInstance
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 from agents.protocol.speed_test import SPEED_PATH
-from common.errors import UnlawfulMove
+from common.errors import IllegalTransition
 from common.ids import public_id
 from instances.models import Instance
 from marketplace.hosts.agent_keys import revoke_agent
@@ -131,7 +131,7 @@ def test_a_frozen_host_stays_frozen_until_it_has_a_new_key(agent: Agent) -> None
     freeze_host(host_id=agent.host, reason="two", actor="staff")
     revoke_agent(host_id=agent.host, actor="staff")
     assert Host.objects.get(pk=agent.host).state == HostState.FROZEN
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         unfreeze_host(host_id=agent.host, reason="x", actor="staff")
 
 

@@ -17,7 +17,7 @@ from billing.payouts.payouts import start_due_payouts
 from billing.payouts.selectors import bank_batch
 from billing.states import PAYOUT_MACHINE
 from common.db.transactions import use_case
-from common.errors import InvalidInput, NotFound, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput, NotFound
 from tests.billing.money import UNIT, assert_sound, execute, triggers_off
 from tests.billing.payouts.world import NOW, account, ask, balance, earn, payable
 
@@ -117,7 +117,7 @@ def test_a_bank_payout_can_be_called_off(hana: User) -> None:
         return_payout(payout_id=payout.pk, actor="staff", reason=" ")
     return_payout(payout_id=payout.pk, actor="staff", reason="mistyped")
     assert balance(hana) == 90 * UNIT
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         confirm_payout(payout_id=payout.pk, actor="staff", reference="late")
     assert_sound(NOW)
 
@@ -126,10 +126,10 @@ def test_staff_cannot_decide_for_stripe(hana: User) -> None:
     earn(hana, 100, ago=40)
     account(hana, "stripe")
     payout = ask(hana)
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         confirm_payout(payout_id=payout.pk, actor="staff", reference="x")
     Payout.objects.filter(pk=payout.pk).update(state="sent")
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         return_payout(payout_id=payout.pk, actor="staff", reason="x")
 
 

@@ -8,7 +8,7 @@ from accounts.models import User
 from billing.errors import InsufficientFunds
 from billing.models import Hold, Meter, Order
 from common import clock
-from common.errors import NotFound, UnlawfulMove
+from common.errors import IllegalTransition, NotFound
 from instances.billing_mode.change_quotes import quote_change
 from instances.billing_mode.convert import convert_instance
 from instances.enforcement.sweeps import end_terms
@@ -165,7 +165,7 @@ def test_spot_becomes_hourly_and_does_not_yield_any_more(rin: User, seller: Fake
 @pytest.mark.parametrize(("mode", "target"), [("hourly", "spot"), ("hourly", "hourly"), ("tiered", "spot")])
 def test_unlawful_changes(rin: User, seller: FakeHost, mode: str, target: str) -> None:
     instance = running(rin, seller, mode)
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         quote_change(renter=rin, instance_id=instance.pk, billing_mode=target)
 
 
@@ -265,7 +265,7 @@ def test_spot_gpus_are_not_kept(rin: User, seller: FakeHost) -> None:
     instance = rented(rin, seller, "spot", max_price_micros=2 * UNIT)
     tick_all()
     seller.settle()
-    with refused(), pytest.raises(UnlawfulMove):
+    with refused(), pytest.raises(IllegalTransition):
         stop_instance(renter=rin, instance_id=instance.pk, hold=True)
 
 
@@ -334,7 +334,7 @@ def test_purge_and_start_with_a_disk(rin: User, seller: FakeHost, hours: Clock) 
     stopped(rin, seller, instance)
     hours.advance(days=31)
     assert expire_instance(instance_id=instance.pk) is True
-    with refused(), pytest.raises(UnlawfulMove):
+    with refused(), pytest.raises(IllegalTransition):
         start_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
     assert again(instance).state == "gone"

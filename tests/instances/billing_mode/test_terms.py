@@ -14,7 +14,7 @@ from billing.payments.selectors import unspent_cash_micros
 from billing.payouts.selectors import payable_of
 from billing.transfers.services import transfer_money
 from common import clock
-from common.errors import InvalidInput, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput
 from instances.billing_mode.change_quotes import quote_change
 from instances.billing_mode.convert import convert_instance, extend_instance
 from instances.enforcement.sweeps import end_terms
@@ -388,7 +388,7 @@ def test_renewed_ahead_the_next_term_follows_without_a_gap(rin: User, seller: Fa
     quote = quote_change(renter=rin, instance_id=instance.pk, billing_mode="reserved", term="week")
     extend_instance(renter=rin, instance_id=instance.pk, quote_id=quote.pk)
     assert balance(rin) == 1000 * UNIT - 24 * 3_420_000 - 168 * 3_240_000
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         quote_change(renter=rin, instance_id=instance.pk, billing_mode="reserved", term="day")
     pass_time(seller, hours, DAY + 3600, first=LONG)
     first, second = Term.objects.filter(instance=instance).order_by("starts_at")

@@ -12,7 +12,7 @@ from billing.metering.settle import settle_meters
 from billing.models import Entry
 from billing.payouts.selectors import payable_of
 from common import clock
-from common.errors import Forbidden, UnlawfulMove
+from common.errors import Forbidden, IllegalTransition
 from instances.core.observations import ObservedRow
 from instances.enforcement.fault_reports import decide_report, report_fault
 from instances.lifecycle.start import start_instance
@@ -116,7 +116,7 @@ def test_a_term_is_paused_by_it(rin: User, host: FakeHost, hours: Clock) -> None
 
 def test_refusals(rin: User, hana: User, host: FakeHost, pretended: Instance) -> None:
     report_fault(renter=rin, instance_id=pretended.pk, detail="Dead.")
-    with refused(), pytest.raises(UnlawfulMove):
+    with refused(), pytest.raises(IllegalTransition):
         report_fault(renter=rin, instance_id=pretended.pk, detail="Dead.")
     with pytest.raises(Forbidden):
         decide_report(staff=hana, report_id=FaultReport.objects.get().pk, upheld=True)

@@ -10,7 +10,7 @@ from billing.errors import InsufficientFunds
 from billing.models import Hold, Meter
 from common import clock
 from common.change_counters import version_of
-from common.errors import NotFound, StaleRow, UnlawfulMove
+from common.errors import IllegalTransition, NotFound, StaleRow
 from instances.constants import STOP_GRACE
 from instances.core import transitions
 from instances.core.selectors import desired_instances
@@ -214,7 +214,7 @@ def test_what_is_not_possible_says_what_is(rin: User, host: FakeHost, running: I
     if state == "stopped":
         stop_instance(renter=rin, instance_id=running.pk)
         host.settle()
-    with pytest.raises(UnlawfulMove, match=f"An instance that is {state}") as refusal, refused():
+    with pytest.raises(IllegalTransition, match=f"An instance that is {state}") as refusal, refused():
         verb(renter=rin, instance_id=running.pk)
     assert refusal.value.extra["state"] == state
 

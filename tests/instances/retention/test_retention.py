@@ -12,7 +12,7 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Meter, Order
 from billing.standing.mail import queue_notices
 from common import clock
-from common.errors import InvalidInput, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput
 from instances.core.selectors import instance_of
 from instances.enforcement.arrears import announce_data_ends
 from instances.enforcement.sweeps import purge_expired
@@ -129,7 +129,7 @@ def test_a_release_in_the_free_time_costs_nothing(rin: User, host: FakeHost, sto
 
 def test_what_cannot_be_kept(rin: User, host: FakeHost, stopped: Instance) -> None:
     running = order_running(rin, host)
-    with refused(), pytest.raises(UnlawfulMove):
+    with refused(), pytest.raises(IllegalTransition):
         keep(rin, running, 7)
     with refused(), pytest.raises(InvalidInput):
         keep(rin, stopped, 366)

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from accounts.models import User
 from common import clock
-from common.errors import InvalidInput, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput
 from instances.core.timer_selectors import idle_stop_times
 from instances.errors import Locked
 from instances.lifecycle.start import start_instance
@@ -89,7 +89,7 @@ def test_a_timed_release_and_the_lock_that_refuses_it(rin: User, host: FakeHost,
     assert beat() == 1
     host.settle()
     assert state(instance) == "gone"
-    with refused(), pytest.raises(UnlawfulMove):
+    with refused(), pytest.raises(IllegalTransition):
         change(rin, instance, stop_at=in_hours(1))
     assert_all_well()
 

@@ -13,7 +13,7 @@ from accounts.models import User
 from billing.audit.selectors import ledger_findings
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
-from common.errors import InvalidInput, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput
 from instances.constants import SPOT_NOTICE, SPOT_REST, SPOT_RUN_AT_LEAST
 from instances.enforcement.sweeps import compare_leases
 from instances.lifecycle.start import start_instance
@@ -188,7 +188,7 @@ class Quietly:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
         self.block.__exit__(kind, error, trace)  # type: ignore[arg-type]
-        return kind is not None and issubclass(kind, (UnlawfulMove, InvalidInput))
+        return kind is not None and issubclass(kind, (IllegalTransition, InvalidInput))
 
 
 def entry(row: SpotBid, now: datetime) -> Bid:

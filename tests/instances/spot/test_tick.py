@@ -8,7 +8,7 @@ from billing.errors import InsufficientFunds
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Meter
 from common import clock
-from common.errors import InvalidInput, NotFound, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput, NotFound
 from instances.constants import SPOT_NOTICE
 from instances.core.selectors import desired_instances
 from instances.enforcement.budgets import set_budget
@@ -242,7 +242,7 @@ def test_what_yielded_can_be_told_not_to_go_on(spot: FakeHost, rin: User, bo: Us
     assert wallet(rin).held_micros == 0
     start_instance(renter=rin, instance_id=mine.pk)
     assert seen(mine)[:2] == ("waiting", "waiting")
-    with pytest.raises(UnlawfulMove), refused():
+    with pytest.raises(IllegalTransition), refused():
         withdraw_bid(renter=rin, instance_id=mine.pk)
 
 
@@ -342,7 +342,7 @@ def test_a_raised_floor_is_for_rents_that_begin_later_and_a_lowered_one_for_all(
     set_prices(actor_id=hana.pk, change=ListingChange(spot.offer.pk, spot_floor_micros=0))
     turn(spot)
     assert [seen(each) for each in (low, high)] == [("running", "holding", 400_000)] * 2
-    with pytest.raises(UnlawfulMove), refused():
+    with pytest.raises(IllegalTransition), refused():
         change_bid(renter=bo, instance_id=high.pk, max_price_micros=9_000_000)
 
 

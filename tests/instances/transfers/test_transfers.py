@@ -9,7 +9,7 @@ from accounts.models import User
 from billing.audit.selectors import ledger_findings
 from billing.models import Hold, Meter
 from common import clock
-from common.errors import DomainError, InvalidInput, UnlawfulMove
+from common.errors import DomainError, IllegalTransition, InvalidInput
 from instances.access.credentials import change_access
 from instances.core.selectors import desired_instances
 from instances.enforcement.sweeps import compare_leases
@@ -151,7 +151,7 @@ def test_copying_can_be_cancelled_by_either_side_of_it(rin: User, host: FakeHost
         host.settle()
         assert (again(stopped).state, again(target).state) == ("stopped", "gone")
     assert {move.state for move in Move.objects.all()} == {"cancelled"} and nothing_is_wrong()
-    with refused(), pytest.raises(UnlawfulMove):
+    with refused(), pytest.raises(IllegalTransition):
         cancel_transfer(renter=rin, instance_id=stopped.pk)
 
 
@@ -166,7 +166,7 @@ def test_a_move_that_would_lose_udp_is_refused(rin: User, other: FakeHost, stopp
     Host.objects.filter(pk=other.host.pk).update(publishes_udp=True)
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     assert again(stopped).state == "copying"
-    with refused(), pytest.raises(UnlawfulMove):
+    with refused(), pytest.raises(IllegalTransition):
         change_access(renter=rin, instance_id=stopped.pk, udp_ports=[])
 
 
@@ -228,7 +228,7 @@ def test_a_move_can_be_cancelled_and_tried_again(rin: User, host: FakeHost, othe
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     cancel_transfer(renter=rin, instance_id=stopped.pk)
     assert (again(stopped).state, again(stopped).host_id) == ("stopped", host.host.pk)
-    with refused(), pytest.raises(UnlawfulMove, match="still being cleaned up"):
+    with refused(), pytest.raises(IllegalTransition, match="still being cleaned up"):
         migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     other.settle()
     assert Move.objects.get().state == "cancelled" and not live_leases_of(stopped.pk)
@@ -291,7 +291,7 @@ def test_what_cannot_be_is_refused(rin: User, host: FakeHost, other: FakeHost, s
     start_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
     for verb in (clone_instance, migrate_instance):
-        with refused(), pytest.raises(UnlawfulMove):
+        with refused(), pytest.raises(IllegalTransition):
             verb(renter=rin, instance_id=stopped.pk, to=there(other))
     assert not Move.objects.exists()
     offer = Offer.objects.get(pk=other.offer.pk)

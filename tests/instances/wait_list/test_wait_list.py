@@ -15,7 +15,7 @@ from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from billing.errors import InsufficientFunds
 from billing.models import Hold
 from common import clock
-from common.errors import InvalidInput, NotFound, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput, NotFound
 from instances.constants import WATCHES_AT_MOST
 from instances.core import capacity_hints
 from instances.enforcement.sweeps import compare_watch_holds
@@ -190,7 +190,7 @@ def test_a_stranger_cannot_cancel(full: Instance, bob: User, mallory: User) -> N
 def test_what_ended_otherwise_cannot_be_cancelled(host: FakeHost, rin: User) -> None:
     watch = wait_to_rent(rin)
     serve()
-    with pytest.raises(UnlawfulMove), refused():
+    with pytest.raises(IllegalTransition), refused():
         cancel_entry(user=rin, watch_id=watch.pk)
     assert states(watch) == ["rented"]
 

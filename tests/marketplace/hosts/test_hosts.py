@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from common import clock
-from common.errors import NotFound, UnlawfulMove
+from common.errors import IllegalTransition, NotFound
 from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import HostInUse, OfferClosed
 from marketplace.hosts.heartbeat import mark_silent_hosts
@@ -111,7 +111,7 @@ def test_retirement_waits_for_the_last_lease(host: Host, offer: Offer) -> None:
     _report(host)
     host.refresh_from_db()
     assert host.state == "retired"
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         unfreeze_host(host_id=host.pk, reason="", actor="test")
     with pytest.raises(OfferClosed, match="retired"):
         leased(offer)

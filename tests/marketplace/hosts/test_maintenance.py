@@ -10,7 +10,7 @@ import time_machine
 
 from accounts.models import User
 from common import clock
-from common.errors import InvalidInput, NotFound, UnlawfulMove
+from common.errors import IllegalTransition, InvalidInput, NotFound
 from marketplace.constants import MAINTENANCE_MOST, MAINTENANCE_SPAN
 from marketplace.errors import OfferClosed
 from marketplace.hosts.maintenance import (
@@ -177,7 +177,7 @@ def test_ended_early_the_host_is_open_at_once(host: Host, now: time_machine.Trav
 def test_what_is_over_cannot_be_called_off(host: Host, now: time_machine.Traveller) -> None:
     window = announce(host, at(days=2))
     now.shift(3 * DAY)
-    with pytest.raises(UnlawfulMove), refused():
+    with pytest.raises(IllegalTransition), refused():
         cancel_maintenance(actor_id=host.owner_id, host_id=host.pk, maintenance_id=window.pk)
     assert turn() == 1  # no sweep has seen it: it is closed in the books, and the host was never drained
     assert is_open(host)

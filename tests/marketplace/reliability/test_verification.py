@@ -9,7 +9,7 @@ import pytest
 
 from accounts.models import User
 from common import clock
-from common.errors import NotFound, UnlawfulMove
+from common.errors import IllegalTransition, NotFound
 from marketplace.constants import VERIFIED_FOR
 from marketplace.errors import OfferClosed
 from marketplace.hosts.hosts import ReportedHost, record_facts
@@ -105,7 +105,7 @@ def test_fault_054_another_driver_closes_the_host_until_it_is_tested(host: Host,
     assert (offer.gpu_free, offer.draining) == (0, True)
     with pytest.raises(OfferClosed, match="driver"):
         leased(offer)
-    assert not view_spot_market(offer.pk).sells
+    assert not view_spot_market(offer.pk).accepts_rentals
     held = Lease.objects.filter(released_at__isnull=True).values_list("gpu__uuid", flat=True)
     assert tuple(held) == running.gpu_uuids, "its renter keeps it"
     told = HostEvent.objects.get(host=host, kind="awaits_test").detail
@@ -178,7 +178,7 @@ def test_a_refusal_that_is_taken_back_lets_the_self_tests_decide(host: Host, pas
 
 
 def test_what_was_not_refused_cannot_be_restored(host: Host) -> None:
-    with pytest.raises(UnlawfulMove):
+    with pytest.raises(IllegalTransition):
         restore_verification(host_id=host.pk, now=clock.now(), actor="staff:1")
     with pytest.raises(NotFound):
         refuse_verification(host_id=uuid4(), reason="x", actor="staff:1")

@@ -68,12 +68,12 @@ class TemplateForm(LaunchFormFields):
             detail = _("A template never stores the values of secrets. Leave the value of each secret empty.")
             raise InvalidInput(detail, errors=[FieldError("launch.secrets", "secret_values", detail)])
         launch["secrets"] = list(secrets)
-        launch |= self._unchanged_words()
+        launch |= self._unchanged_arguments()
         same = ("image", "filter", "min_vram_gb", "min_cuda", "min_driver", "data_disk_gb", "readme")
         rows = {"inputs": read_input_lines(data["inputs"]), "ports": read_port_lines(data["ports"])}
         return {"launch": launch, **rows, **{name: data[name] for name in same}}
 
-    def _unchanged_words(self) -> dict[str, list[str]]:
+    def _unchanged_arguments(self) -> dict[str, list[str]]:
         """Return the words of each line that is as it was shown: a changed one is run by a shell, as it was typed."""
         data = self.cleaned_data
         try:

@@ -13,7 +13,7 @@ import pytest
 
 from agents.daemon.engine.interface import EngineRefused
 from agents.daemon.reconciler.readiness import ReadinessProber, probe
-from agents.daemon.reconciler.start_scripts import LOG_BYTES, ScriptLog, StartScripts, lines_of, words_of
+from agents.daemon.reconciler.start_scripts import LOG_BYTES, ScriptLog, StartScripts, lines_of, script_command
 from agents.protocol.launch_messages import Launch, ReadinessCheck, StartScript
 
 HEAD = struct.Struct(">BxxxL")
@@ -129,7 +129,7 @@ def test_lines() -> None:
     ],
 )
 def test_the_first_line_names_the_shell(script: str, words: list[str]) -> None:
-    assert words_of(script) == [*words, "-c", script]
+    assert script_command(script) == [*words, "-c", script]
 
 
 def served(answer: bytes) -> Callable[[int], socket.socket]:
