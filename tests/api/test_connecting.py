@@ -107,11 +107,11 @@ def test_what_lets_somebody_in_names_the_scope_that_is_missing(world: World, ope
     quoted = Quote.objects.filter(pk=parse_public_id("quot", world.ids["quote_id"]))
     quoted.update(launch=save_launch(world.renter, validate({"env": {"A": "b"}})))
     client = client_with(world, *(scope for scope in SCOPES if scope != CONNECT))
-    before = again(world)
+    before = access_facts(world)
     reply = client.generic(method, f"/api/v1{path.format(**world.ids)}", body, content_type="application/json")
     assert (reply.status_code, reply.json()["code"], reply.json()["scope"]) == (403, "missing_scope", CONNECT)
     apply_account_keys(user_id=world.renter.pk)
-    assert again(world) == before
+    assert access_facts(world) == before
 
 
 def test_volumes_beside_a_program_of_ones_own_need_it_too(world: World) -> None:
@@ -149,8 +149,8 @@ def test_volumes_beside_launch_settings_need_it_too(world: World) -> None:
     assert not Attachment.objects.exists()
 
 
-def again(world: World) -> dict[str, object]:
-    """Who gets in, and what runs there."""
+def access_facts(world: World) -> dict[str, object]:
+    """Return who can log in, and what runs there."""
     ways = ("launch_id", "ssh_keys", "all_keys", "allow_from", "sealed_password", "ports", "image_id", "root_number")
     instance = Instance.objects.filter(pk=world.instance.pk).values(*ways).get()
     return {**instance, "keys": SshKey.objects.filter(user=world.renter).count()}
@@ -163,7 +163,7 @@ def test_what_lets_nobody_in_needs_no_more_than_its_scope(world: World) -> None:
     assert client.post(f"{address}/reimage", {"image": "berth-base"}, "application/json").status_code == 202
     assert client.delete(f"/api/v1/ssh-keys/{world.ids['key_id']}").status_code == 204
     apply_account_keys(user_id=world.renter.pk)
-    assert again(world)["ssh_keys"] == []
+    assert access_facts(world)["ssh_keys"] == []
 
 
 def test_both_scopes_add_a_key_to_what_takes_all_keys(world: World) -> None:

@@ -15,7 +15,7 @@ from instances.volumes.attach import attach_volume, detach_volume
 from storage.models import Attachment, Image, Volume
 from storage.volumes.volumes import create_volume, delete_volume
 from tests.billing.money import assert_sound, in_parallel
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.volume_world import carry_out
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +39,7 @@ def stopped(renter: User, host: FakeHost) -> Instance:
     instance = order_running(renter, host)
     stop_instance(renter=renter, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def refusals(results: list[object]) -> list[str]:
@@ -90,7 +90,7 @@ def test_what_starts_with_it_keeps_it(rich: User, host: FakeHost, volume: Volume
             ]
         )
         assert set(refusals(results)) <= {"unlawful_action", "stale"}
-        state = again(instance).state
+        state = reload(instance).state
         if state == "starting":
             host.settle()
             stop_instance(renter=rich, instance_id=instance.pk)

@@ -20,7 +20,7 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, Term
 from instances.release.services import expire_instance
 from tests.billing.money import START, UNIT, grant, in_parallel, make_user
-from tests.instances.fake_host import FakeHost, again, base_image
+from tests.instances.fake_host import FakeHost, base_image, reload
 from tests.instances.modes import assert_all_well, balance, market, rented, sell
 
 ROUNDS = 4
@@ -53,7 +53,7 @@ def world() -> tuple[User, FakeHost]:
 def running(renter: User, host: FakeHost, mode: str, **wishes: Any) -> Instance:
     instance = rented(renter, host, mode, **wishes)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def quote_for(renter: User, instance: Instance, mode: str, **wishes: Any) -> Any:
@@ -81,11 +81,11 @@ def test_a_renewal_races_the_end_of_its_term(world: tuple[User, FakeHost], attem
         )
         terms = Term.objects.filter(instance=instance).count()
         if isinstance(renewed, Exception):
-            assert (terms, again(instance).billing_mode, market("escrow")) == (1, "hourly", 0)
+            assert (terms, reload(instance).billing_mode, market("escrow")) == (1, "hourly", 0)
         else:
             end_due_term(instance_id=instance.pk, now=clock.now())
             assert terms == 2
-            assert again(instance).billing_mode == "reserved"
+            assert reload(instance).billing_mode == "reserved"
             assert market("escrow") == 24 * 3_420_000
         sound(renter)
 
@@ -102,7 +102,7 @@ def test_an_early_end_races_a_renewal(world: tuple[User, FakeHost], attempt: int
             lambda: extend_instance(renter=renter, instance_id=instance.pk, quote_id=renewal),
             lambda: convert_instance(renter=renter, instance_id=instance.pk, quote_id=leaving),
         )
-        assert again(instance).billing_mode == "hourly"
+        assert reload(instance).billing_mode == "hourly"
         assert not Term.objects.filter(instance=instance, state__in=["active", "next"]).exists()
         assert (market("escrow"), balance(renter)) == (0, before), "nothing was used"
         sound(renter)
@@ -121,11 +121,11 @@ def test_a_change_races_a_stop(world: tuple[User, FakeHost], attempt: int) -> No
             lambda: stop_instance(renter=renter, instance_id=instance.pk),
         )
         assert not isinstance(stopped, Exception), "a wish to stop is never lost"
-        assert (again(instance).billing_mode == "tiered") == (not isinstance(changed, Exception))
+        assert (reload(instance).billing_mode == "tiered") == (not isinstance(changed, Exception))
         assert not Meter.objects.filter(closed_at=None, capped_at=None).exists(), "the stop caps whatever meter is open"
         now.shift(timedelta(seconds=600))
         host.settle()
-        assert again(instance).state == "stopped"
+        assert reload(instance).state == "stopped"
         assert 10_000 * UNIT - balance(renter) <= 110 * 1_000 + 1, "100 s and the grace at most"
         sound(renter)
 
@@ -144,7 +144,7 @@ def test_a_purge_races_a_start_with_a_disk(world: tuple[User, FakeHost], attempt
         )
         assert isinstance(started, Exception) == (purged is True)
         host.settle()
-        after = again(instance)
+        after = reload(instance)
         assert after.state == ("gone" if purged else "running")
         assert Meter.objects.filter(closed_at=None, source_kind="disk").exists() == (after.state == "running")
         sound(renter)

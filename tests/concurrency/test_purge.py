@@ -27,7 +27,7 @@ from marketplace.hosts.offers import check_offers
 from marketplace.leasing.lease import release_leases
 from marketplace.models import Lease
 from tests.billing.money import UNIT, assert_sound, grant
-from tests.instances.fake_host import FakeHost, again, base_image, order_running
+from tests.instances.fake_host import FakeHost, base_image, order_running, reload
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -96,7 +96,7 @@ def instance(alice: User, hana: User) -> Instance:
     instance = order_running(alice, host)
     stop_instance(renter=alice, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def due(instance: Instance) -> None:
@@ -128,7 +128,7 @@ def test_purges_against_starts(alice: User, instance: Instance) -> None:
             purged, started = pair.go()
             refused = isinstance(started, DomainError)
             assert purged is refused, (purged, started)
-            state = again(instance).state
+            state = reload(instance).state
             assert state == ("releasing" if purged else "starting")
             assert taken(instance) == ((0, 0) if purged else (1, 1))
             winners[state] += 1
@@ -150,7 +150,7 @@ def test_purges_against_extensions(alice: User, instance: Instance) -> None:
             due(instance)
             purged, kept = pair.go()
             assert purged is isinstance(kept, DomainError), (purged, kept)
-            row = again(instance)
+            row = reload(instance)
             assert row.state == ("releasing" if purged else "stopped")
             assert taken(instance) == (0, 0 if purged else 1)
             winners[row.state] += 1

@@ -20,7 +20,7 @@ from marketplace.hosts.offers import check_offers
 from marketplace.models import Incident, Lease
 from storage.models import Image
 from tests.billing.money import assert_sound, in_parallel
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,7 +54,7 @@ def test_one_stop_of_many(rich: User, host: FakeHost) -> None:
     instance = order_running(rich, host)
     refusals = codes(in_parallel(asks(rich, instance, *[stop_instance] * 12)))
     assert refusals == {"unlawful_action": 11}
-    assert again(instance).state == "stopping"
+    assert reload(instance).state == "stopping"
 
 
 def test_one_start_of_many(rich: User, host: FakeHost) -> None:
@@ -63,7 +63,7 @@ def test_one_start_of_many(rich: User, host: FakeHost) -> None:
     host.settle()
     refusals = codes(in_parallel(asks(rich, instance, *[start_instance] * 12)))
     assert sum(refusals.values()) == 11
-    assert (again(instance).state, again(instance).fence) == ("starting", 2)
+    assert (reload(instance).state, reload(instance).fence) == ("starting", 2)
     assert Lease.objects.filter(holder=instance.pk, released_at=None).count() == 1
     assert Hold.objects.filter(source_id=instance.pk, released_at=None).count() == 1
     books_agree()
@@ -74,10 +74,10 @@ def test_everything_at_once_ends_with_the_release(rich: User, host: FakeHost) ->
         instance = order_running(rich, host)
         verbs: list[Callable[..., Instance]] = [stop_instance, restart_instance, release_instance, start_instance] * 3
         codes(in_parallel([*asks(rich, instance, *verbs), host.sync]))
-        assert again(instance).state == "releasing"
+        assert reload(instance).state == "releasing"
         host.settle()
         host.settle()
-        assert again(instance).state == "gone"
+        assert reload(instance).state == "gone"
     assert not Hold.objects.filter(released_at=None).exists()
     assert not Meter.objects.filter(closed_at=None).exists()
     books_agree()
@@ -91,11 +91,11 @@ def test_fault_042_a_stop_and_the_report_of_running(rich: User, host: FakeHost) 
         report = host.report()
         works: list[Callable[[], object]] = [partial(host.deliver, report), *asks(rich, instance, stop_instance)]
         assert codes(in_parallel(works)) == {}
-        assert again(instance).state == "stopping"
+        assert reload(instance).state == "stopping"
         open_meters = Meter.objects.filter(source_id=instance.pk, closed_at=None)
         assert all(meter.capped_at is not None for meter in open_meters)
         host.settle()
-        assert again(instance).state == "stopped"
+        assert reload(instance).state == "stopped"
     assert not Meter.objects.filter(closed_at=None).exists()
     books_agree()
 
@@ -106,14 +106,14 @@ def test_fault_017_one_report_by_eight_workers_at_once(rich: User, host: FakeHos
     host.work()
     report = host.report()
     assert codes(in_parallel([lambda: host.deliver(report)] * 8)) == {}
-    assert {again(instance).state for instance in instances} == {"running"}
+    assert {reload(instance).state for instance in instances} == {"running"}
     assert Meter.objects.count() == 4
     stopping = [stop_instance(renter=rich, instance_id=instance.pk) for instance in instances]
     host.sync()
     host.work()
     report = host.report()
     assert codes(in_parallel([lambda: host.deliver(report)] * 8)) == {}
-    assert {again(instance).state for instance in stopping} == {"stopped"}
+    assert {reload(instance).state for instance in stopping} == {"stopped"}
     books_agree()
 
 
@@ -130,7 +130,7 @@ def test_fault_048_retention_and_start_never_both(rich: User, host: FakeHost) ->
             partial(expire_instance, instance_id=instance.pk),
         ]
         codes(in_parallel(works))
-        state = again(instance).state
+        state = reload(instance).state
         assert state in ("starting", "releasing")
         winners[state] += 1
         leases = Lease.objects.filter(holder=instance.pk, released_at=None).count()

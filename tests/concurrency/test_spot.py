@@ -25,7 +25,7 @@ from marketplace.models import Claim, Lease, Offer
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, grant, in_parallel, make_user
 from tests.concurrency.test_rent import outcome
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.spot.bidders import bid, events, turn, with_spot
 from tests.lock_waits import take_locks_down
 
@@ -76,7 +76,7 @@ def test_fault_067_a_preemption_and_the_renters_stop_are_one_stop(rich: User, sp
         assert len(reasons) == 1
         firsts.update(reasons)
         turn(spot)
-        state = again(mine).state
+        state = reload(mine).state
         assert state == ("stopped" if reasons == ["stop_asked"] else "waiting")
         if state == "waiting":
             stop_instance(renter=rich, instance_id=mine.pk)
@@ -115,7 +115,7 @@ def test_orders_at_once_are_promised_no_more_than_spot_rents_hold(bob: User, spo
     assert results["gpu_taken"] == 8
     assert sum(Claim.objects.values_list("gpu_count", flat=True)) == 3
     assert_whole(spot)
-    SpotBid.objects.update(yields_at=again(held[0]).created_at, notice_at=again(held[0]).created_at, state=BidState.NOTICE)
+    SpotBid.objects.update(yields_at=reload(held[0]).created_at, notice_at=reload(held[0]).created_at, state=BidState.NOTICE)
     turn(spot)
     mine = Lease.objects.filter(released_at=None, spot=False, offer=spot.offer)
     assert mine.count() == 4
@@ -171,5 +171,5 @@ def test_bids_changed_while_ticks_run_end_at_what_was_asked_last(rich: User, spo
     assert [row.max_price_micros for row in rows] == [(6 - number) * UNIT for number in range(5)]
     paid = {row.price_micros for row in rows if row.state == BidState.HOLDING}
     assert paid == {2 * UNIT}
-    assert {again(each).rate_micros_per_hour for each in mine if again(each).state == "running"} == paid
+    assert {reload(each).rate_micros_per_hour for each in mine if reload(each).state == "running"} == paid
     assert_whole(spot)

@@ -34,7 +34,7 @@ from storage.volumes import volumes
 from storage.volumes.snapshots import snapshot_volume
 from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound, in_parallel
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.transfers.test_transfers import copying, there
 from tests.instances.volume_world import carry_out
 from tests.lock_waits import take_locks_down, wait_until_one_waits_for_us
@@ -73,7 +73,7 @@ def test_fault_025_a_write_off_and_a_report_never_both(rich: User, hana: User, s
         written = HostWriteOff.objects.filter(pk=host.host.pk).exists()
         assert (state == "retired") == written
         assert (refusal is None) == written
-        assert again(instance).state == ("gone" if written else "running")
+        assert reload(instance).state == ("gone" if written else "running")
         assert Lease.objects.filter(holder=instance.pk, released_at=None).count() == (0 if written else 1)
         outcomes[state] += 1
     assert compare_leases() == 0
@@ -114,7 +114,7 @@ def test_a_report_waits_for_the_write_off_and_then_counts_for_nothing(
     assert row.last_seen_at < clock.now() - timedelta(hours=1), "the report that came too late was not written down"
     assert not record_report(host_id=row.pk, at=clock.now(), engine_age_s=0.0, agent_version="1")
     settle_write_offs(now=clock.now())
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
 
 
 def test_the_lock_matters(monkeypatch: pytest.MonkeyPatch, stella: User, silent: tuple[FakeHost, Instance]) -> None:
@@ -136,7 +136,7 @@ def test_two_members_of_staff_at_once_and_two_workers_after_them(rich: User, han
         ended = in_parallel([partial(settle_write_offs, now=clock.now())] * 2)
         assert not any(isinstance(each, Exception) for each in ended), ended
         settle_write_offs(now=clock.now())
-        assert again(instance).state == "gone"
+        assert reload(instance).state == "gone"
         assert Volume.objects.get(pk=volume.pk).state == "gone"
         assert InstanceEvent.objects.filter(instance=instance, kind="written_off").count() == 1
         assert OutgoingMail.objects.filter(key=f"write-off:{instance.pk.hex}").count() == 1
@@ -178,9 +178,9 @@ def test_what_has_moved_to_another_host_meanwhile_is_left_alone(
     monkeypatch.setattr(services, "end_work_of_host", lambda host_id: [])  # as when the copy's end is taken up first
     monkeypatch.setattr(services, "instances_to_end", list_and_switch)
     settle_write_offs(now=clock.now())
-    assert (again(instance).state, again(instance).host_id) == ("starting", other.host.pk)
+    assert (reload(instance).state, reload(instance).host_id) == ("starting", other.host.pk)
     other.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_an_order_that_is_written_down_late_ends_too(

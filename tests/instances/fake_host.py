@@ -293,11 +293,11 @@ def order(
 def order_running(renter: User, host: FakeHost, *, gpu_count: int = 1) -> Instance:
     instance = order(renter, host, gpu_count=gpu_count)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
-def again(instance: Instance) -> Instance:
-    """As it is in the database now."""
+def reload(instance: Instance) -> Instance:
+    """Return the row as it is in the database now."""
     return Instance.objects.select_related("host", "offer", "image").get(pk=instance.pk)
 
 

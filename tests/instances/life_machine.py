@@ -32,7 +32,7 @@ from marketplace.hosts.offers import check_offers
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
 from tests.billing.money import START, assert_sound, grant
-from tests.instances.fake_host import FakeHost, FakeReport, again, marked_block, order, refused
+from tests.instances.fake_host import FakeHost, FakeReport, marked_block, order, refused, reload
 from tests.instances.sweeps import run_sweeps
 
 MOST_INSTANCES = 5
@@ -104,7 +104,7 @@ def stop_and_keep(*, renter: User, instance_id: UUID) -> Instance:
 
 def convert(*, renter: User, instance_id: UUID) -> Instance:
     """Into the first mode that is lawful now: round and round through hourly, tiered and a day reserved."""
-    before = again(Instance(id=instance_id))
+    before = reload(Instance(id=instance_id))
     mode = (changes_of(before) or ("tiered",))[-1]
     wishes: dict[str, Any] = {"term": "day"} if mode == "reserved" else {}
     quote = quote_change(renter=renter, instance_id=instance_id, billing_mode=mode, **wishes)
@@ -122,7 +122,7 @@ def reimage(*, renter: User, instance_id: UUID) -> Instance:
 
 def resize(*, renter: User, instance_id: UUID) -> Instance:
     """One GPU or two, in turns; where that cannot be, a larger disk."""
-    before = again(Instance(id=instance_id))
+    before = reload(Instance(id=instance_id))
     if before.state in ("stopped", "failed") and before.billing_mode in ("hourly", "tiered") and not before.holds_gpus:
         return resize_instance(renter=renter, instance_id=instance_id, gpu_count=3 - before.gpu_count)
     return resize_instance(renter=renter, instance_id=instance_id, data_disk_gb=before.data_disk_gb + 50)
@@ -199,7 +199,7 @@ class LifeMachine(RuleBasedStateMachine):
     @rule(index=_index, choice=st.integers(0, 5))
     def act(self, index: int, choice: int) -> None:
         """Something that is lawful now."""
-        verbs = [verb for verb in again(Instance(id=self._pick(index))).actions if verb in VERBS]
+        verbs = [verb for verb in reload(Instance(id=self._pick(index))).actions if verb in VERBS]
         if verbs:
             verb = VERBS[verbs[choice % len(verbs)]]
             self._try(lambda: verb(renter=self.renter, instance_id=self._pick(index)))
@@ -313,7 +313,7 @@ class LifeMachine(RuleBasedStateMachine):
         tick_all()
         for host in self.hosts:
             host.settle()
-        assert {again(Instance(id=key)).state for key in self.instances} <= {"gone"}
+        assert {reload(Instance(id=key)).state for key in self.instances} <= {"gone"}
         assert _rows(_HELD) == []
         assert _rows("SELECT id FROM billing_hold WHERE released_at IS NULL") == []
         assert _rows("SELECT id FROM instances_instanceport") == []

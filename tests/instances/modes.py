@@ -15,7 +15,7 @@ from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from marketplace.hosts.offers import ListingChange, check_offers, set_prices
 from tests.billing.money import assert_sound
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.fixtures import Clock
 from tests.instances.sweeps import run_sweeps
 
@@ -45,13 +45,13 @@ def rented(renter: User, host: FakeHost, mode: str, *, auto_renew: bool = False,
 def running(renter: User, host: FakeHost, mode: str, **wishes: Any) -> Instance:
     instance = rented(renter, host, mode, **wishes)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def converted(renter: User, instance: Instance, mode: str, **wishes: Any) -> Instance:
     quote = quote_change(renter=renter, instance_id=instance.pk, billing_mode=mode, **wishes)
     convert_instance(renter=renter, instance_id=instance.pk, quote_id=quote.pk)
-    return again(instance)
+    return reload(instance)
 
 
 def pass_time(host: FakeHost, hours: Clock, seconds: int, *, step: int = 1800, first: int = 0) -> None:

@@ -14,7 +14,7 @@ from instances.host_reports.operation_results import apply_results
 from instances.models import Instance
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -76,7 +76,7 @@ def test_fault_097_names_are_text_on_every_page(rin: User, host: FakeHost, clien
         text = reply.content.decode()
         assert "<script>alert" not in text and "<svg onload" not in text and "<img src=x" not in text
         assert html.escape(name[:80]) in text or path == "/activity", "shown as what it is, and no template of ours"
-    assert again(instance).name == name[:80]
+    assert reload(instance).name == name[:80]
 
 
 @pytest.mark.parametrize("name", ["a\x1b[31mb", "a\nb", "a\u202eb", "a\x00b"])
@@ -88,4 +88,4 @@ def test_fault_097_names_that_drive_a_terminal_are_refused(rin: User, host: Fake
             f"/api/v1/instances/inst_{instance.pk.hex}", json.dumps({"name": name}), content_type="application/json"
         )
     assert reply.status_code == 400
-    assert again(instance).name == "box"
+    assert reload(instance).name == "box"

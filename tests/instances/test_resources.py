@@ -23,7 +23,7 @@ from instances.web.metering.serializers import UsageOut, usage_resource
 from instances.web.monitoring.metrics_api import MetricsOut, metrics_resource
 from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host
-from tests.instances.fake_host import FakeHost, Use, again, order, order_running
+from tests.instances.fake_host import FakeHost, Use, order, order_running, reload
 from tests.instances.fixtures import Clock
 
 
@@ -46,7 +46,7 @@ def _check(shown: Any, described: serializers.BaseSerializer[Any]) -> None:
 
 
 def resource_of(instance: Instance) -> web_resources.InstanceOut:
-    return web_resources.instance_resource(again(instance), cost_of(again(instance), clock.now()), clock.now(), opens=True)
+    return web_resources.instance_resource(reload(instance), cost_of(reload(instance), clock.now()), clock.now(), opens=True)
 
 
 def shown(instance: Instance) -> dict[str, Any]:
@@ -158,12 +158,12 @@ def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: C
     settle_meters(now=clock.now())
     since = clock.now() - timedelta(hours=2)
     check(web_resources.quote_resource(quote_of(rin, running.quote_id)), web_resources.QuoteOut)
-    check(access_serializers.access_detail(again(running), opens=True), access_serializers.AccessOut)
+    check(access_serializers.access_detail(reload(running), opens=True), access_serializers.AccessOut)
     samples = metrics_of(running, since=since, until=clock.now())
     check(metrics_resource(samples, 30, "sample", latest_sample(running)), MetricsOut)
     for event in InstanceEvent.objects.all():
         check(web_resources.event_resource(event), web_resources.EventOut)
-    usage = usage_resource(again(running), InstanceCost(), charges_of(running))
+    usage = usage_resource(reload(running), InstanceCost(), charges_of(running))
     check(usage, UsageOut)
     (line,) = usage.lines
     assert (line.seconds, line.hourly_rate, line.amount) == (3600.0, "7.20", "-7.20")

@@ -16,7 +16,7 @@ from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from storage.volumes.volumes import create_volume
 from tests.billing.money import execute, triggers_off
-from tests.instances.fake_host import FakeHost, again, marked_block, order, order_running
+from tests.instances.fake_host import FakeHost, marked_block, order, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import sell
 from tests.instances.test_sabotage import HELD, MOVED, found
@@ -150,7 +150,7 @@ def books(rin: User, stella: User, host: FakeHost, hana: User, hours: Clock) -> 
     carry_out(host)
     reported = order_running(rin, host)
     stay(host, hours, 59)
-    host.end(again(broken), "gpu_lost")
+    host.end(reload(broken), "gpu_lost")
     report_fault(renter=rin, instance_id=reported.pk, detail="It hangs.")
     host.settle()
     decide_report(staff=stella, report_id=FaultReport.objects.get().pk, upheld=False)

@@ -17,7 +17,7 @@ from instances.constants import DEADLINES, FAULT_OF
 from instances.core.transitions import change_state, check_action
 from instances.models import Instance, InstanceEvent
 from instances.states import ACTIONS, INSTANCE_MACHINE, FaultOf, InstanceState
-from tests.instances.fake_host import FakeHost, again, order
+from tests.instances.fake_host import FakeHost, order, reload
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def put(instance: Instance, state: str) -> Instance:
     """Set down in a state by force, as no code of Berth may."""
     released = clock.now() if state == InstanceState.GONE else None
     Instance.objects.filter(pk=instance.pk).update(state=state, released_at=released)
-    return again(instance)
+    return reload(instance)
 
 
 @contextmanager
@@ -54,14 +54,14 @@ def _check_move(instance: Instance, origin: InstanceState, target: InstanceState
     events = InstanceEvent.objects.filter(instance=row).count()
     if target in INSTANCE_MACHINE.table[origin]:
         change_state(row, target, kind="test", actor="test", detail=Name(name="why"), **fields)
-        assert again(row).state == target
-        assert again(row).generation == instance.generation + 1
+        assert reload(row).state == target
+        assert reload(row).generation == instance.generation + 1
         newest = InstanceEvent.objects.filter(instance=row)[0]
         assert (newest.kind, newest.from_state, newest.to_state, newest.detail) == ("test", origin, target, "why")
     else:
         with pytest.raises(IllegalTransition):
             change_state(row, target, kind="test", actor="test", **fields)
-        assert again(row).state == origin
+        assert reload(row).state == origin
         assert InstanceEvent.objects.filter(instance=row).count() == events
 
 
@@ -110,11 +110,11 @@ def test_a_run_without_gpus_is_not_billed_in_another_mode(instance: Instance) ->
 
 
 def test_the_slower_of_two_writers_changes_nothing(instance: Instance) -> None:
-    slow = again(instance)
-    change_state(again(instance), InstanceState.PROVISIONING, kind="fast", actor="test")
+    slow = reload(instance)
+    change_state(reload(instance), InstanceState.PROVISIONING, kind="fast", actor="test")
     with pytest.raises(StaleRow):
         change_state(slow, InstanceState.STOPPING, kind="slow", actor="test")
-    assert again(instance).state == InstanceState.PROVISIONING
+    assert reload(instance).state == InstanceState.PROVISIONING
     assert not InstanceEvent.objects.filter(kind="slow").exists()
 
 
@@ -129,7 +129,7 @@ def test_a_passing_state_has_a_deadline_and_a_lasting_one_has_none(instance: Ins
     fields: dict[str, Any] = {"released_at": clock.now()} if state == InstanceState.GONE else {}
     change_state(row, state, kind="test", actor="test", **fields)
     limit: timedelta | None = DEADLINES.get(state)
-    assert again(row).deadline == (None if limit is None else clock.now() + limit)
+    assert reload(row).deadline == (None if limit is None else clock.now() + limit)
 
 
 def test_every_state_is_reachable_and_every_table_speaks_of_states() -> None:

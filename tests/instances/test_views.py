@@ -13,7 +13,7 @@ from instances.models import Instance, Quote
 from instances.states import InstanceState
 from marketplace.hosts.offers import set_price
 from storage.models import Image
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.web.world import KEY, OTHER_KEY
 
@@ -229,7 +229,7 @@ def test_gone_ones_are_a_list_of_their_own(page: Client, host: FakeHost, rin: Us
     instance = order_running(rin, host)
     page.post(f"/instances/{_inst(instance)}/release")
     host.settle()
-    assert again(instance).state == InstanceState.GONE
+    assert reload(instance).state == InstanceState.GONE
     assert "No instances yet" in page.get("/instances").content.decode()
     assert ">box<" in page.get("/instances", {"gone": "1"}).content.decode()
 
@@ -251,8 +251,8 @@ def test_nobody_sees_anothers_instances(page: Client, host: FakeHost, rin: User,
             assert other.get(f"/instances/{_inst(instance)}{path}").status_code == 404
         for verb in ("stop", "start", "restart", "release", "rename"):
             assert other.post(f"/instances/{_inst(instance)}/{verb}", {"name": "mine"}).status_code == 404
-    assert again(instance).state == InstanceState.RUNNING
-    assert again(instance).name == "box"
+    assert reload(instance).state == InstanceState.RUNNING
+    assert reload(instance).name == "box"
 
 
 @pytest.mark.django_db
@@ -299,10 +299,10 @@ def test_stop_start_restart_release(page: Client, host: FakeHost, rin: User) -> 
     ):
         response = page.post(f"/instances/{_inst(instance)}/{verb}", headers=HTMX)
         assert (response.status_code, response["HX-Trigger"]) == (204, "changed")
-        assert again(instance).state == passing
+        assert reload(instance).state == passing
         assert page.get(f"/instances/{_inst(instance)}").status_code == 200
         host.settle()
-        assert again(instance).state == after
+        assert reload(instance).state == after
         assert page.get(f"/instances/{_inst(instance)}").status_code == 200
 
 
@@ -331,7 +331,7 @@ def test_actions_need_a_form(page: Client, host: FakeHost, rin: User) -> None:
     checking = Client(enforce_csrf_checks=True)
     checking.force_login(rin)
     assert checking.post(f"/instances/{_inst(instance)}/stop").status_code == 403
-    assert again(instance).state == InstanceState.RUNNING
+    assert reload(instance).state == InstanceState.RUNNING
 
 
 def test_risen_price_is_asked_about_and_accepted(page: Client, host: FakeHost, rin: User, hana: User) -> None:
@@ -344,12 +344,12 @@ def test_risen_price_is_asked_about_and_accepted(page: Client, host: FakeHost, r
     assert 'name="max_rate" value="4.00"' in text
     assert page.post(f"/instances/{_inst(instance)}/start", headers=HTMX).status_code == 409
     page.post(f"/instances/{_inst(instance)}/start", {"max_rate": "4.00"})
-    assert again(instance).rate_micros_per_hour == 4_000_000
+    assert reload(instance).rate_micros_per_hour == 4_000_000
 
 
 def test_rename(page: Client, host: FakeHost, rin: User) -> None:
     instance = order(rin, host)
     page.post(f"/instances/{_inst(instance)}/rename", {"name": "better"})
-    assert again(instance).name == "better"
+    assert reload(instance).name == "better"
     page.post(f"/instances/{_inst(instance)}/rename", {"name": ""})
-    assert again(instance).name == "better"
+    assert reload(instance).name == "better"

@@ -23,7 +23,7 @@ from instances.release.services import release_instance
 from instances.spot.market_tick import tick_all
 from tests.billing.money import UNIT, grant
 from tests.billing.pdf_text import text_of
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, balance, converted, pass_time, running, sell
 
@@ -145,7 +145,7 @@ def month(rin: User, bob: User, host: FakeHost, hours: Clock) -> User:
 
     fourth = running(rin, host, "hourly")
     pass_time(host, hours, 7900)
-    host.end(again(fourth), "gpu_lost")
+    host.end(reload(fourth), "gpu_lost")
     host.sync()
     settle_meters(now=clock.now())
     return rin

@@ -12,7 +12,7 @@ from common import clock
 from instances.models import Instance, LogRead
 from marketplace.models import Host
 from tests.billing.money import UNIT, Source, grant
-from tests.instances.fake_host import FakeHost, again, order_running, refused
+from tests.instances.fake_host import FakeHost, order_running, refused, reload
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.volume_world import carry_out
 from tests.vast.conftest import BODY, Vast
@@ -67,9 +67,9 @@ def test_keys_of_an_instance(vast: Vast, number: int, running: Instance) -> None
     vast.must("POST", f"/instances/{number}/ssh/", {"ssh_key": KEY})
     (row,) = vast.must("GET", "/ssh/")
     vast.must("DELETE", f"/instances/{number}/ssh/{row['id']}/", {})
-    assert (again(running).ssh_keys, again(running).all_keys) == ([], False)
+    assert (reload(running).ssh_keys, reload(running).all_keys) == ([], False)
     vast.must("POST", f"/instances/{number}/ssh/", {"ssh_key": KEY})
-    assert again(running).ssh_keys == [row["key"]]
+    assert reload(running).ssh_keys == [row["key"]]
 
 
 def test_strangers_keys_are_not_found(vast: Vast, mallory: User, sign: Sign, number: int) -> None:
@@ -343,10 +343,10 @@ def test_a_bid_is_changed_for_the_whole_instance(vast: Vast, bids: FakeHost, run
 
 def test_recycle_and_update(vast: Vast, number: int, running: Instance, host: FakeHost) -> None:
     vast.must("PUT", f"/instances/recycle/{number}/")
-    assert again(running).root_number == running.root_number + 1
+    assert reload(running).root_number == running.root_number + 1
     host.settle()
     vast.must("PUT", f"/instances/update_template/{number}/", {"id": number, "env": {"B": "2"}, "image": "berth-base"})
-    launch = again(running).launch
+    launch = reload(running).launch
     assert launch is not None and launch.env == {"B": "2"}
 
 

@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.tokens.services import issue_token
 from instances.models import Instance
 from instances.states import InstanceState
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 from tests.instances.fixtures import Sign
 from tests.vast.conftest import Vast
 from vast.contracts.states import STATUSES, UNLISTED
@@ -71,7 +71,7 @@ def test_stop_and_start_can_be_repeated(vast: Vast, number: int, host: FakeHost,
 def test_reboot(vast: Vast, number: int, running: Instance, host: FakeHost) -> None:
     for _ in range(2):
         vast.must("PUT", f"/instances/reboot/{number}/")
-    assert again(running).run_generation == running.run_generation + 1
+    assert reload(running).run_generation == running.run_generation + 1
 
 
 def test_label(vast: Vast, number: int) -> None:
@@ -149,7 +149,7 @@ def test_a_stranger_finds_nothing(number: int, mallory: User, sign: Sign, runnin
         ("DELETE", "/instances/", {"instance_ids": [number]}),
     ):
         assert other.refused(method, path, body) == (404, "no_such_instance"), path
-    assert again(running).state == InstanceState.RUNNING
+    assert reload(running).state == InstanceState.RUNNING
 
 
 def test_scopes_hold(number: int, rin: User, sign: Sign) -> None:

@@ -8,7 +8,7 @@ from accounts.models import User
 from instances.models import Instance, SpotBid
 from instances.states import InstanceState
 from marketplace.models import Offer
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Sign
 from tests.instances.spot.bidders import bid, with_spot
 from tests.vast.conftest import BODY, Vast
@@ -26,7 +26,7 @@ def test_one_that_fails_keeps_no_other_from_being_destroyed(vast: Vast, rin: Use
     numbers = numbers_of_instances(first, locked, last)
     status, code = vast.refused("DELETE", "/instances/", {"instance_ids": [numbers[0], 999_999, *numbers[1:]]})
     assert status >= 400, code
-    states = [again(each).state for each in (first, locked, last)]
+    states = [reload(each).state for each in (first, locked, last)]
     assert states == [InstanceState.RELEASING, InstanceState.RUNNING, InstanceState.RELEASING]
     host.settle()
     vast.must("DELETE", "/instances/", {"instance_ids": [numbers[0], numbers[2]]})  # repeated
@@ -36,7 +36,7 @@ def test_one_that_fails_keeps_no_other_from_stopping(vast: Vast, rin: User, host
     first, last = order_running(rin, host), order_running(rin, host)
     numbers = numbers_of_instances(first, last)
     assert vast.refused("PUT", "/instances/", {"ids": [999_999, *numbers], "state": "stopped"})[0] == 404
-    assert {again(each).state for each in (first, last)} == {InstanceState.STOPPING}
+    assert {reload(each).state for each in (first, last)} == {InstanceState.STOPPING}
 
 
 def test_a_stop_of_what_was_interrupted_ends_its_bid(vast: Vast, rin: User, host: FakeHost) -> None:
@@ -84,7 +84,7 @@ def test_an_update_that_changes_nothing_keeps_the_root(vast: Vast, rin: User, ho
     path = f"/instances/update_template/{numbers_of_instances(instance)[0]}/"
     for body in ({}, {"template_id": 1010}, {"id": 1}):
         assert vast.refused("PUT", path, body) == (400, "invalid_args")
-    assert again(instance).root_number == instance.root_number
+    assert reload(instance).root_number == instance.root_number
 
 
 def test_variables_need_the_right_to_connect(rin: User, vast: Vast, host: FakeHost, sign: Sign) -> None:

@@ -62,7 +62,7 @@ def overhang(page: Page) -> list[str]:
     return [f"{found['over']} px", *found["what"]] if found["over"] > 0 else []
 
 
-def again(person: User) -> User:
+def reload(person: User) -> User:
     return User.objects.get(pk=person.pk)
 
 
@@ -125,7 +125,7 @@ def test_no_page_is_wider_than_a_phone(
     lengthen()
     wide: dict[str, object] = {}
     for asker in who:
-        page = site.sign_in(again(people[asker]).email, viewport=PHONE) if asker else site.open(viewport=PHONE)
+        page = site.sign_in(reload(people[asker]).email, viewport=PHONE) if asker else site.open(viewport=PHONE)
         for name, (whose, path) in shown.items():
             if whose == asker:
                 reply = page.goto(path)

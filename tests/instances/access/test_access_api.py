@@ -31,7 +31,7 @@ from marketplace.models import Host
 from storage.models import Operation
 from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.host_messages import with_message
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.test_api import path, post, quoted
 from tests.stored_rows import stored_text
@@ -98,7 +98,7 @@ def test_new_keys_of_the_account_reach_instances_with_all_keys(
 def test_keys_are_the_renters_own(rin: User, api: Client, running: Instance, bob: User) -> None:
     assert change(api, running, ssh_key_ids=[public_id("key", key(bob).pk)]).status_code == 404
     assert change(api, running, ssh_key_ids=["key_1"]).status_code == 404
-    assert again(running).ssh_keys == []
+    assert reload(running).ssh_keys == []
 
 
 def test_a_change_wakes_the_host(
@@ -126,7 +126,7 @@ def test_a_password_is_told_once_and_is_what_crypt_knows(api: Client, host: Fake
     assert told(host, running).password_hash == hashed
     assert post(api, path(running, "/password?dry_run=true")).json()["password"] is None
 
-    stored = again(running)
+    stored = reload(running)
     assert password not in stored.sealed_password and hashed not in stored.sealed_password
     assert decrypt(stored.sealed_password) == hashed
     assert api.get(path(running, "/access")).json()["password_set_at"] is not None
@@ -188,7 +188,7 @@ def test_what_cannot_be_an_extra_port(api: Client, running: Instance) -> None:
 
 def test_all_of_a_change_or_nothing(api: Client, running: Instance) -> None:
     assert change(api, running, allow_from=["203.0.113.7"], ports=[22]).status_code == 400
-    assert again(running).allow_from == []
+    assert reload(running).allow_from == []
 
 
 def test_ports_can_be_ordered_with_the_rent(api: Client, host: FakeHost) -> None:
@@ -237,10 +237,10 @@ def test_a_host_that_would_lose_udp_is_refused(
 ) -> None:
     order = {"quote_id": quoted(api, host), "name": "served", "udp_ports": [51820]}
     Host.objects.update(**changes)
-    before = again(running).ports
+    before = reload(running).ports
     for reply in (change(api, running, udp_ports=[51820]), post(api, "/api/v1/instances", order)):
         assert (reply.status_code, reply.json()["code"]) == (409, "udp_unsupported")
-    assert again(running).ports == before and Instance.objects.count() == 1
+    assert reload(running).ports == before and Instance.objects.count() == 1
     Host.objects.update(publishes_udp=True, address="127.0.0.1")
     made = post(api, "/api/v1/instances", order).json()
     Host.objects.update(**changes)  # it comes behind NAT later, or gets an older agent

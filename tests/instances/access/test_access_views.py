@@ -12,7 +12,7 @@ from instances.access.logs import LogSearch
 from instances.models import Instance, LogRead
 from instances.release.services import release_instance
 from marketplace.models import Host
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.web.world import KEY, OTHER_KEY
 
 HTMX = {"HX-Request": "true"}
@@ -44,30 +44,30 @@ def test_strangers_and_others_see_nothing(client: Client, running: Instance, mal
     for rest in ("access", "logs", "web/8888"):
         assert client.get(path(running, rest)).status_code == 404
     assert client.post(path(running, "access"), {"what": "password"}).status_code == 404
-    assert again(running).sealed_password == ""
+    assert reload(running).sealed_password == ""
 
 
 def test_keys_addresses_and_ports_are_changed_by_their_forms(page: Client, rin: User, running: Instance) -> None:
     one, other = (add_ssh_key(user=rin, name=name, public_key=key) for name, key in (("one", KEY), ("other", OTHER_KEY)))
     text = send(page, running, "keys", every="0", ssh_key_ids=[public_id("key", other.pk)])
-    assert again(running).ssh_keys == [other.public_key] and "one" in text
+    assert reload(running).ssh_keys == [other.public_key] and "one" in text
     send(page, running, "keys", every="1")
-    assert again(running).all_keys and set(again(running).ssh_keys) == {one.public_key, other.public_key}
+    assert reload(running).all_keys and set(reload(running).ssh_keys) == {one.public_key, other.public_key}
 
     send(page, running, "addresses", allow_from="203.0.113.7\n2001:db8::/32, 198.51.100.0/24")
-    assert again(running).allow_from == ["203.0.113.7/32", "2001:db8::/32", "198.51.100.0/24"]
+    assert reload(running).allow_from == ["203.0.113.7/32", "2001:db8::/32", "198.51.100.0/24"]
     text = send(page, running, "addresses", allow_from="203.0.113.0/24\nhome")
-    assert "home" in text and 'role="alert"' in text and again(running).allow_from[0] == "203.0.113.7/32"
+    assert "home" in text and 'role="alert"' in text and reload(running).allow_from[0] == "203.0.113.7/32"
 
     text = send(page, running, "ports", ports="7860, 8000")
-    numbers = dict(again(running).ports)
+    numbers = dict(reload(running).ports)
     assert f"127.0.0.1:{numbers[7860]}" in text and "Takes effect after the next restart" in text
     for wrong in ("22", "x", "70000", "443999", "1" + "0" * 5_000, ", ".join(map(str, range(3000, 3009)))):
         assert 'role="alert"' in send(page, running, "ports", ports=wrong)
-    assert dict(again(running).ports) == numbers
+    assert dict(reload(running).ports) == numbers
     Host.objects.update(publishes_udp=True)
     text = send(page, running, "ports", ports="7860/udp, 8000/tcp")
-    assert again(running).udp_ports == [7860] and dict(again(running).ports) == numbers
+    assert reload(running).udp_ports == [7860] and dict(reload(running).ports) == numbers
     assert 'value="7860/udp, 8000"' in text and "UDP</span>" in text
     assert "nonsense" not in send(page, running, "nonsense")
 
@@ -77,9 +77,9 @@ def test_a_password_is_on_the_page_once(page: Client, running: Instance) -> None
     password = text.partition('id="new-password" tabindex="0">')[2].partition("<")[0]
     assert len(password) == 20
     assert password not in page.get(path(running, "access")).content.decode()
-    assert again(running).password_set_at is not None
+    assert reload(running).password_set_at is not None
     send(page, running, "no_password")
-    assert again(running).sealed_password == ""
+    assert reload(running).sealed_password == ""
 
 
 def test_the_log_is_shown_as_far_as_it_is_known(page: Client, rin: User, running: Instance) -> None:

@@ -28,7 +28,7 @@ from marketplace.hosts.offers import set_price
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Lease
 from tests.billing.money import UNIT, grant
-from tests.instances.fake_host import FakeHost, again, refused
+from tests.instances.fake_host import FakeHost, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import (
     assert_all_well,
@@ -53,7 +53,7 @@ def seller(rin: User, host: FakeHost) -> FakeHost:
 def stopped(renter: User, host: FakeHost, instance: Instance, *, hold: bool = False) -> Instance:
     stop_instance(renter=renter, instance_id=instance.pk, hold=hold)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 # -- tiered
@@ -67,7 +67,7 @@ def test_tiers_by_hand(rin: User, seller: FakeHost, hours: Clock) -> None:
     assert (step.from_hours, step.rate_micros, step.in_hours) == (2, 3_240_000, 2.0)
     pass_time(seller, hours, 5 * 3600)
     assert balance(rin) == 1000 * UNIT - 16_380_000
-    assert cost_of(again(instance), clock.now()).next_step is None
+    assert cost_of(reload(instance), clock.now()).next_step is None
     assert_all_well()
 
 
@@ -148,17 +148,17 @@ def test_a_stopped_instance_is_reserved_from_its_next_run_on(rin: User, seller: 
 def test_spot_becomes_hourly_and_does_not_yield_any_more(rin: User, seller: FakeHost, hours: Clock) -> None:
     sell(seller, spot_floor_micros=UNIT)
     instance = rented(rin, seller, "spot", max_price_micros=2 * UNIT)
-    assert again(instance).state == "waiting"
+    assert reload(instance).state == "waiting"
     tick_all()
     seller.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     pass_time(seller, hours, 1800)
     converted(rin, instance, "hourly")
     assert not Lease.objects.filter(released_at=None, spot=True).exists()
     pass_time(seller, hours, 3600)
     assert balance(rin) == 1000 * UNIT - 500_000 - 3_600_000
     tick_all()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     assert_all_well()
 
 
@@ -188,7 +188,7 @@ def test_a_change_must_be_what_was_quoted_for_it(rin: User, alice: User, bob: Us
     convert_instance(renter=rin, instance_id=instance.pk, quote_id=fresh.pk)
     with refused(), pytest.raises(QuoteUsed):
         convert_instance(renter=rin, instance_id=instance.pk, quote_id=fresh.pk)
-    assert again(instance).rate_micros_per_hour == 4 * UNIT
+    assert reload(instance).rate_micros_per_hour == 4 * UNIT
 
 
 def test_a_change_that_cannot_be_paid_changes_nothing(bob: User, seller: FakeHost, hours: Clock) -> None:
@@ -196,7 +196,7 @@ def test_a_change_that_cannot_be_paid_changes_nothing(bob: User, seller: FakeHos
     instance = running(bob, seller, "hourly")
     with refused(), pytest.raises(InsufficientFunds):
         converted(bob, instance, "reserved", term="day")
-    assert again(instance).billing_mode == "hourly"
+    assert reload(instance).billing_mode == "hourly"
     pass_time(seller, hours, 3600)
     assert balance(bob) == 10 * UNIT - 3_600_000
     assert_all_well()
@@ -218,7 +218,7 @@ def test_kept_gpus_cost_the_fee_and_start_at_the_old_price(rin: User, seller: Fa
     seller.settle()
     pass_time(seller, hours, 3600)
     assert balance(rin) == 1000 * UNIT - 10_800_000
-    assert {line.source_kind for line in charges_of(again(instance))} == {"instance", "hold"}
+    assert {line.source_kind for line in charges_of(reload(instance))} == {"instance", "hold"}
     assert_all_well()
 
 
@@ -228,7 +228,7 @@ def test_kept_gpus_are_let_go_by_a_second_stop(rin: User, seller: FakeHost, hour
     hours.advance(seconds=1800)
     seller.was_there()
     stop_instance(renter=rin, instance_id=instance.pk)
-    after = again(instance)
+    after = reload(instance)
     assert (after.holds_gpus, after.release_at) == (False, clock.now() + timedelta(days=30))
     assert (live_leases_of(instance.pk), held(rin)) == ([], 0)
     assert balance(rin) == 1000 * UNIT - 900_000
@@ -240,7 +240,7 @@ def test_an_empty_wallet_lets_kept_gpus_go(bob: User, seller: FakeHost, hours: C
     grant(bob, 6 * UNIT)
     instance = stopped(bob, seller, running(bob, seller, "hourly"), hold=True)
     pass_time(seller, hours, 4 * 3600)
-    after = again(instance)
+    after = reload(instance)
     assert (after.state, after.holds_gpus) == ("stopped", False)
     assert balance(bob) >= 0
     assert balance(bob) < 1_800_000
@@ -251,12 +251,12 @@ def test_an_empty_wallet_lets_kept_gpus_go(bob: User, seller: FakeHost, hours: C
 def test_kept_gpus_go_into_a_term_at_once(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = stopped(rin, seller, running(rin, seller, "hourly"), hold=True)
     converted(rin, instance, "reserved", term="day")
-    assert cost_of(again(instance), clock.now()).term is not None
+    assert cost_of(reload(instance), clock.now()).term is not None
     pass_time(seller, hours, 3600)
     assert market("escrow") == 23 * 3_420_000
     release_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
-    assert (again(instance).state, market("escrow"), held(rin)) == ("gone", 0, 0)
+    assert (reload(instance).state, market("escrow"), held(rin)) == ("gone", 0, 0)
     assert_all_well()
 
 
@@ -288,7 +288,7 @@ def test_a_disk_is_charged_running_or_stopped_until_its_data_ends(rin: User, sel
     release_instance(renter=rin, instance_id=instance.pk)
     hours.advance(hours=5)  # the host takes its time: not the renter's
     seller.settle()
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
     assert (balance(rin), held(rin)) == (1000 * UNIT - 3_840_000, 0)
     assert close_leftover_meters() == 0
     assert_all_well()
@@ -318,7 +318,7 @@ def test_disks_without_money_are_kept_and_not_charged(bob: User, seller: FakeHos
     grant(bob, 100 * UNIT)
     pass_time(seller, hours, 3600)
     assert left + 100 * UNIT - balance(bob) <= 2 * UNIT, "ten days without money are not charged afterwards"
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert_all_well()
 
 
@@ -330,13 +330,13 @@ def test_purge_and_start_with_a_disk(rin: User, seller: FakeHost, hours: Clock) 
     start_instance(renter=rin, instance_id=instance.pk)
     assert expire_instance(instance_id=instance.pk) is False
     seller.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     stopped(rin, seller, instance)
     hours.advance(days=31)
     assert expire_instance(instance_id=instance.pk) is True
     with refused(), pytest.raises(IllegalTransition):
         start_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
     assert end_terms(now=clock.now()) == 0
     assert_all_well()

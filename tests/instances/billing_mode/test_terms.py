@@ -27,7 +27,7 @@ from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Lease
 from tests.billing.coupon_money import redeem
 from tests.billing.money import UNIT, execute, grant, pay_in, triggers_off
-from tests.instances.fake_host import FakeHost, again, refused
+from tests.instances.fake_host import FakeHost, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import (
     assert_all_well,
@@ -86,13 +86,13 @@ def test_stop_and_start_inside_a_term_move_no_lease_and_no_money(rin: User, sell
     before = list(Lease.objects.values_list("pk", "released_at"))
     stop_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
-    stopped = again(instance)
+    stopped = reload(instance)
     assert (stopped.state, stopped.holds_gpus, stopped.release_at) == ("stopped", True, None)
     pass_time(seller, hours, 7200)
     start_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
-    assert again(instance).state == "running"
-    assert again(instance).holds_gpus is False
+    assert reload(instance).state == "running"
+    assert reload(instance).holds_gpus is False
     assert list(Lease.objects.values_list("pk", "released_at")) == before
     pass_time(seller, hours, 3600)
     assert market("escrow") == 168 * 3_240_000 - 3 * 3_240_000
@@ -105,7 +105,7 @@ def test_a_term_of_24_hours_costs_24_hours_and_goes_on_hourly(rin: User, seller:
     pass_time(seller, hours, DAY + 3600, first=LONG)
     term = term_of(instance)
     assert (term.state, market("escrow")) == ("ended", 0)
-    after = again(instance)
+    after = reload(instance)
     assert (after.state, after.billing_mode, after.rate_micros_per_hour) == ("running", "hourly", 3_600_000)
     # The day at 3.42, then one hour at the 3.60 of the day it was rented: a later price never touches the lease.
     assert balance(rin) == 1000 * UNIT - 24 * 3_420_000 - 3_600_000
@@ -119,7 +119,7 @@ def test_a_term_that_is_over_frees_the_gpus_of_what_is_stopped(rin: User, seller
     seller.settle()
     ends_at = term_of(instance).ends_at
     pass_time(seller, hours, DAY + 100, first=LONG)
-    after = again(instance)
+    after = reload(instance)
     assert (after.state, after.holds_gpus, after.release_at) == ("stopped", False, ends_at + timedelta(days=30))
     assert live_leases_of(instance.pk) == []
     assert balance(rin) == 1000 * UNIT - 24 * 3_420_000
@@ -145,7 +145,7 @@ def test_an_outage_inside_a_prepaid_term_is_not_charged(rin: User, seller: FakeH
     assert term_of(instance).state == "ended"
     # 24 h less the silence of 5 h and the half hour until the report after it, at 3.42; then 100 s hourly, not posted yet.
     assert (1000 * UNIT - balance(rin), market("escrow")) == (3_420_000 * 37 // 2, 0)
-    assert again(instance).billing_mode == "hourly"
+    assert reload(instance).billing_mode == "hourly"
     returned = Posting.objects.get(idempotency_key__endswith=":returned")
     assert "did not answer" in returned.memo
     assert_all_well()
@@ -158,13 +158,13 @@ def test_a_failure_of_the_host_gives_the_last_hour_back_and_pauses_the_term(
     pass_time(seller, hours, 2 * 3600)
     seller.end(instance, "removed")
     seller.sync()
-    assert again(instance).state == "failed"
+    assert reload(instance).state == "failed"
     assert not Meter.objects.filter(closed_at=None).exists(), "nothing is charged while it is broken"
     assert market("escrow") == 24 * 3_420_000 - 3_420_000, "two hours were charged, one came back"
     assert live_leases_of(instance.pk) != []
     hours.advance(seconds=60)
     seller.settle()
-    kept = again(instance)
+    kept = reload(instance)
     assert (kept.holds_gpus, kept.release_at) == (True, None)
     assert Meter.objects.filter(closed_at=None).count() == 1, "it can be started again, so the term goes on"
     start_instance(renter=rin, instance_id=instance.pk)
@@ -199,7 +199,7 @@ def test_early_end_of_a_prepaid_term_by_hand(rin: User, seller: FakeHost, hours:
     assert int(float(quote.lines[-1]["amount"]) * UNIT) >= -506_520_000, "a quote never promises more than comes back"
     order = Order.objects.get(kind="early_end")
     assert order.amount_micros == -506_520_000
-    assert (again(instance).state, again(instance).billing_mode) == ("running", "hourly")
+    assert (reload(instance).state, reload(instance).billing_mode) == ("running", "hourly")
     pass_time(seller, hours, 3600)
     assert balance(rin) == 1000 * UNIT - 37_800_000 - 3_600_000
     assert_all_well()
@@ -258,7 +258,7 @@ def test_a_change_that_cannot_be_paid_is_refused_and_a_release_is_owed(bob: User
     instance = run_for_20_hours(bob, cheap, hours)
     with refused(), pytest.raises(InsufficientFunds):
         converted(bob, instance, "hourly")
-    assert (again(instance).billing_mode, term_of(instance).state) == ("reserved", "active")
+    assert (reload(instance).billing_mode, term_of(instance).state) == ("reserved", "active")
     release_instance(renter=bob, instance_id=instance.pk)
     cheap.settle()
     assert term_of(instance).exit_fee_micros == DUE
@@ -337,7 +337,7 @@ def test_an_empty_wallet_ends_the_term_early_and_the_rest_is_owed(bob: User, che
     assert (term.state, balance(bob), term.exit_fee_micros) == ("exited", 0, DUE)
     assert balance(bob, "debt") == -9_120_000
     cheap.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert live_leases_of(instance.pk) == []
     assert "term_unpaid" in kinds(instance)
     assert_all_well()
@@ -365,7 +365,7 @@ def test_release_ends_a_term_early_and_gives_back(rin: User, seller: FakeHost, h
     pass_time(seller, hours, 10 * 3600, first=LONG)
     release_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
     assert balance(rin) == 1000 * UNIT - 37_800_000
     assert not Hold.objects.filter(released_at=None).exists()
     assert_all_well()
@@ -406,7 +406,7 @@ def test_renewed_by_itself_at_the_present_price(rin: User, seller: FakeHost, hou
     assert term_of(instance).list_unit_micros == 4 * UNIT
     extend_instance(renter=rin, instance_id=instance.pk, auto_renew=False)
     pass_time(seller, hours, DAY + 100, first=LONG)
-    assert again(instance).billing_mode == "hourly"
+    assert reload(instance).billing_mode == "hourly"
     assert_all_well()
 
 
@@ -414,10 +414,10 @@ def test_a_renewal_that_cannot_be_paid_goes_on_hourly(bob: User, seller: FakeHos
     grant(bob, 90 * UNIT)
     instance = running(bob, seller, "reserved", term="day", auto_renew=True)
     pass_time(seller, hours, DAY + 100, first=LONG)
-    assert (again(instance).billing_mode, again(instance).state) == ("hourly", "running")
+    assert (reload(instance).billing_mode, reload(instance).state) == ("hourly", "running")
     assert kinds(instance)[-2:] == ["renewal_failed", "term_over"]
     pass_time(seller, hours, 3 * 3600)
-    assert again(instance).state in ("stopping", "stopped")
+    assert reload(instance).state in ("stopping", "stopped")
     assert_all_well()
 
 
@@ -425,7 +425,7 @@ def test_a_term_over_that_nobody_can_pay_stops(bob: User, seller: FakeHost, hour
     grant(bob, 83 * UNIT)
     instance = running(bob, seller, "reserved", term="day")
     pass_time(seller, hours, DAY + 200, first=LONG)
-    assert again(instance).state in ("stopping", "stopped")
+    assert reload(instance).state in ("stopping", "stopped")
     assert balance(bob) == 83 * UNIT - 24 * 3_420_000
     seller.settle()
     assert live_leases_of(instance.pk) == []

@@ -21,7 +21,7 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.web.earnings.rows import rows_by
 from tests.billing.money import UNIT, assert_sound, grant
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 
 pytestmark = pytest.mark.django_db
 
@@ -78,7 +78,7 @@ def test_each_gpu_gets_its_exact_share(clock: Any, host: FakeHost, hana: User, a
     day.until(START + timedelta(hours=2, seconds=7))
     day.stop(three, host)
     shares = {key.gpu_uuid: found for key, found in report_of(hana).by_gpu().items()}
-    leased = again(three).gpu_uuids
+    leased = reload(three).gpu_uuids
     # Two whole hours of 3.000003, then 7 s of it: 5,833.34 → 5,833. Fees of the sums: 300,000.3, 600,000.6, 600,583.94.
     assert [shares[uuid].gross_micros for uuid in leased] == [2_000_002 + 1945, 2_000_002 + 1944, 2_000_002 + 1944]
     assert sum(found.fee_micros for found in shares.values()) == 600_584
@@ -172,7 +172,7 @@ def earned(clock: Any, host: FakeHost, alice: User) -> Instance:
     Instance.objects.filter(pk=instance.pk).update(name="alices-secret")
     day.until(START + timedelta(hours=2))
     day.stop(instance, host)
-    return again(instance)
+    return reload(instance)
 
 
 @pytest.fixture

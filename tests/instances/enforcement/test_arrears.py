@@ -24,7 +24,7 @@ from instances.models import Instance, InstanceEvent
 from instances.release.services import expire_instance
 from marketplace.models import Host
 from tests.billing.money import START, UNIT, assert_sound, at, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.mails import Killed
 
@@ -92,14 +92,14 @@ def test_the_ladder_from_low_to_the_end_of_the_data(
     assert mailoutbox[-1].subject == "Your balance is low"
     assert "2025-03-01 12:16 UTC" in mailoutbox[-1].body, "09:30 and 2 h 46 min 40 s"
     run_for(host, hours, hours=2, minutes=1)
-    instance = again(short)
+    instance = reload(short)
     assert instance.state in ("stopping", "stopped")
     assert instance.stop_requested_at is not None and at(hours=2) <= instance.stop_requested_at < at(hours=2, seconds=100)
     host.settle()
     assert wallet(alice).balance_micros == 2_800_000, "10.00 less two hours of 3.60"
     judge()
-    ends = again(short).release_at
-    proven = again(short).stopped_at
+    ends = reload(short).release_at
+    proven = reload(short).stopped_at
     assert ends is not None and proven is not None and ends == proven + timedelta(days=30)
     standing = standing_of(owner_id=alice.pk)
     assert (standing.state, standing.next_state_at) == ("exhausted", ends)
@@ -136,7 +136,7 @@ def stopped(renter: User, host: FakeHost) -> Instance:
     instance = order_running(renter, host)
     stop_instance(renter=renter, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def test_the_purge_keeps_to_the_date_that_was_told_whatever_the_row_says(rin: User, host: FakeHost, hours: Clock) -> None:
@@ -161,10 +161,10 @@ def test_announced_dates_never_move_earlier(rin: User, host: FakeHost, hours: Cl
     host.sync()
     start_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    assert again(instance).release_at is None
+    assert reload(instance).release_at is None
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    later = again(instance).release_at
+    later = reload(instance).release_at
     assert later is not None and later == clock.now() + timedelta(days=30) > first
     hours.advance(days=1)
     assert arrears.announce_data_ends(now=clock.now()) == sweeps.purge_expired(now=clock.now()) == 0
@@ -186,7 +186,7 @@ def test_money_ends_the_exhaustion_and_a_start_ends_the_date(
     assert standing_of(owner_id=alice.pk).state == "good"
     start_instance(renter=alice, instance_id=short.pk)
     host.settle()
-    assert again(short).release_at is None
+    assert reload(short).release_at is None
     judge()
     assert standing_of(owner_id=alice.pk).state == "low"
 
@@ -313,7 +313,7 @@ def test_fault_064_a_top_up_before_the_stop_is_sent_keeps_it_running(
     with monkeypatch.context() as between:
         paid_in_between(alice, between)
         assert sweeps.stop_exhausted(now=clock.now()) == 0
-    assert again(due).state == "running"
+    assert reload(due).state == "running"
     assert extend_holds(now=clock.now()) == 1
     run_for(host, hours, minutes=30)
     stop_instance(renter=alice, instance_id=due.pk)
@@ -328,5 +328,5 @@ def test_fault_064_its_pair_without_asking_again_stops_what_is_paid(
     paid_in_between(alice, monkeypatch)
     monkeypatch.setattr(sweeps, "is_unpaid", lambda **_: True)
     assert sweeps.stop_exhausted(now=clock.now()) == 1
-    assert again(due).state == "stopping", "so the wall is what keeps it running"
+    assert reload(due).state == "stopping", "so the wall is what keeps it running"
     assert InstanceEvent.objects.filter(instance=due, kind="funds_exhausted").count() == 1

@@ -22,7 +22,7 @@ from instances.lifecycle.start import start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
 from tests.billing.money import START, UNIT, assert_sound, at, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock
 from tests.mails import sent
 
@@ -88,10 +88,10 @@ def test_what_a_hard_budget_covers_stops_before_its_limit_is_passed(rin: User, h
     limit = budget(rin, 10)
     instance = order_running(rin, host)
     run_for(host, hours, hours=2)
-    requested = again(instance).stop_requested_at
+    requested = reload(instance).stop_requested_at
     assert requested is not None and at(hours=2) <= requested < at(hours=2, seconds=100)
     run_for(host, hours, minutes=10)
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert spent(limit) == 7_200_000 == 1000 * UNIT - wallet(rin).balance_micros
     event = InstanceEvent.objects.get(instance=instance, kind="budget_reached")
     assert "doesn't cover another hour" in event.detail
@@ -107,7 +107,7 @@ def test_a_limit_that_is_raised_lets_it_run_on(rin: User, host: FakeHost, hours:
     run_for(host, hours, minutes=59)
     change_budget(owner_id=rin.pk, budget_id=limit.pk, limit_micros=20 * UNIT)
     run_for(host, hours, minutes=30)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_one_that_is_removed_stops_nothing(rin: User, host: FakeHost, hours: Clock) -> None:
@@ -115,14 +115,14 @@ def test_one_that_is_removed_stops_nothing(rin: User, host: FakeHost, hours: Clo
     instance = order_running(rin, host)
     remove_budget(owner_id=rin.pk, budget_id=limit.pk)
     run_for(host, hours, hours=1, minutes=5)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_a_budget_of_one_instance_stops_that_one_alone(rin: User, host: FakeHost, hours: Clock) -> None:
     one, other = order_running(rin, host), order_running(rin, host)
     budget(rin, 5, scope="instance", subject=one.pk, period="total")
     run_for(host, hours, hours=1, minutes=5)
-    assert (again(one).state, again(other).state) == ("stopped", "running")
+    assert (reload(one).state, reload(other).state) == ("stopped", "running")
 
 
 def test_two_wallets_of_a_team_do_not_both_take_the_last_hour(alice: User, bob: User, host: FakeHost, hours: Clock) -> None:
@@ -133,7 +133,7 @@ def test_two_wallets_of_a_team_do_not_both_take_the_last_hour(alice: User, bob: 
     limit = budget(alice, 10.80, scope="team", subject=team.pk)
     instances = [order_running(renter, host) for renter in (alice, bob)]
     run_for(host, hours, hours=3)
-    assert sorted(again(instance).stop_requested_at for instance in instances) == [at(hours=1), at(hours=2)]  # type: ignore[type-var]
+    assert sorted(reload(instance).stop_requested_at for instance in instances) == [at(hours=1), at(hours=2)]  # type: ignore[type-var]
     assert spent(limit) == 10_800_000
     assert_sound()
 
@@ -153,7 +153,7 @@ def test_after_an_outage_of_the_sweeps_no_more_than_the_hold_was_let_by(rin: Use
         host.sync()
     enforce_budgets(now=clock.now())
     host.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert spent(limit) == 3_600_000
 
 
@@ -178,7 +178,7 @@ def test_marks_are_told_once_each_and_nothing_is_stopped(rin: User, host: FakeHo
     assert told == [[], [50], [50], [80], [80], [100], [100]]
     assert (queue_notices(now=clock.now()), queue_notices(now=clock.now())) == (3, 0)
     assert sorted(message.subject for message in sent()) == [f"Budget Alice: {mark}% spent" for mark in (100, 50, 80)]
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_mail_about_a_limit_that_was_changed_is_taken_back(rin: User, host: FakeHost, hours: Clock) -> None:

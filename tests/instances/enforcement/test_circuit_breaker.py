@@ -17,7 +17,7 @@ from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident
 from marketplace.reliability.silence_selectors import circuit_breaker_open, silent_hosts_in_mass_silence
 from tests.billing.money import UNIT, charged, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, running, sell
 from tests.instances.spot.bidders import bid, with_spot
@@ -65,10 +65,10 @@ def test_a_dry_wallet_on_a_host_that_answers_is_stopped_in_time(
     run_for([host, *others], hours, 110, sweep_every=QUIET)
     run_for([host], hours, 9)
     assert circuit_breaker_open(clock.now())
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     run_for([host], hours, 2)
     assert circuit_breaker_open(clock.now())
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert "funds_exhausted" in kinds(instance)
     assert charged(instance.pk) == 2 * 3_600_000
     assert_all_well()
@@ -82,7 +82,7 @@ def test_a_hard_budget_on_a_host_that_answers_stops_in_time(
     run_for([host], hours, 110, idle=others, sweep_every=QUIET)
     run_for([host], hours, 12)
     assert circuit_breaker_open(clock.now())
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert "budget_reached" in kinds(instance)
     assert charged(instance.pk) <= 8 * UNIT
 
@@ -98,8 +98,8 @@ def test_a_term_and_kept_gpus_on_a_host_that_answers_end_in_time(
     kept = order_running(bob, host)
     stop_instance(renter=bob, instance_id=kept.pk, hold=True)  # at 1.80 an hour for somewhat more than three
     run_for([host], hours, 165, idle=others, sweep_every=QUIET)
-    assert again(reserved).holds_gpus
-    assert again(kept).holds_gpus
+    assert reload(reserved).holds_gpus
+    assert reload(kept).holds_gpus
     run_for([host], hours, 25)
     assert circuit_breaker_open(clock.now())
     assert Term.objects.get(instance=reserved).state == "ended"
@@ -123,7 +123,7 @@ def test_a_disputed_renter_and_a_stuck_step_on_a_host_that_answers_are_followed(
     assert circuit_breaker_open(clock.now())
     disputed(rin, "open")
     assert stop_disputed(now=clock.now()) == 1
-    assert again(spot).state == "stopping"
+    assert reload(spot).state == "stopping"
     hours.advance(minutes=16)
     host.sync()
     assert circuit_breaker_open(clock.now())
@@ -140,7 +140,7 @@ def test_nothing_is_ended_on_the_hosts_that_are_silent(
     run_for([host, others[0]], hours, 110, idle=others[1:], sweep_every=QUIET)
     run_for([host], hours, 25)
     assert silent_hosts_in_mass_silence(clock.now()) == {each.host.pk for each in others}
-    assert again(away).state == "running"
+    assert reload(away).state == "running"
     assert charged(away.pk) <= 2 * 3_600_000
     assert wallet(bob).balance_micros >= 0
 
@@ -157,12 +157,12 @@ def test_after_its_time_the_hosts_that_are_gone_are_gone_and_nothing_is_held_bac
     assert silent_hosts_in_mass_silence(clock.now()) == frozenset()
     incident = Incident.objects.get(kind="mass_silence")
     assert (incident.closed_by, incident.closed_at is not None) == ("time limit", True)
-    assert again(away).state == "running", "its paid time stands still while its host is silent"
+    assert reload(away).state == "running", "its paid time stands still while its host is silent"
     assert len(live_leases_of(away.pk)) == 1, "its GPUs are free when its end is proven (D2)"
     run_for([host], hours, 1)
     assert [again_state(each) for each in others] == ["silent"] * 3
     run_for([host, others[0]], hours, 15)
-    assert again(away).state == "stopped", "nobody pays for it any more"
+    assert reload(away).state == "stopped", "nobody pays for it any more"
 
 
 def again_state(host: FakeHost) -> str:

@@ -20,7 +20,7 @@ from instances.metering.findings import metering_findings
 from instances.models import FaultReport, Instance, Term
 from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import assert_sound, charged, pay_in, wallet
-from tests.instances.fake_host import FakeHost, FakeReport, again, order, refused
+from tests.instances.fake_host import FakeHost, FakeReport, order, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import pass_time, running, sell
 from tests.panels.test_write_off import signed_in
@@ -30,7 +30,7 @@ HOUR = 3_600_000
 
 def lies(host: FakeHost, instance: Instance) -> None:
     """The agent reports what is not there: it has no container at all."""
-    row = ObservedRow(instance.pk, again(instance).run_generation, "running", tuple(instance.gpu_uuids), container="c0ffee")
+    row = ObservedRow(instance.pk, reload(instance).run_generation, "running", tuple(instance.gpu_uuids), container="c0ffee")
     host.deliver(FakeReport((row,), ()))
 
 
@@ -44,7 +44,7 @@ def pretended(rin: User, host: FakeHost, hours: Clock) -> Instance:
         hours.advance(minutes=1)
         lies(host, instance)
     assert host.running() == set()
-    return again(instance)
+    return reload(instance)
 
 
 def test_fault_087_the_report_stops_the_bill_whatever_the_agent_says(
@@ -56,7 +56,7 @@ def test_fault_087_the_report_stops_the_bill_whatever_the_agent_says(
         lies(host, pretended)
     settle_meters(now=clock.now())
     assert charged(pretended.pk) <= HOUR // 2
-    assert again(pretended).state == "stopping"
+    assert reload(pretended).state == "stopping"
     incident = Incident.objects.get(kind="fault_report")
     assert "Nothing answers" in incident.detail
     assert metering_findings() == []
@@ -70,7 +70,7 @@ def test_fault_087_what_it_earned_is_not_paid_out_until_staff_decide(
     report_fault(renter=rin, instance_id=pretended.pk, detail="Nothing answers at its port.")
     host.sync()
     host.settle()
-    assert again(pretended).state == "stopped"
+    assert reload(pretended).state == "stopped"
     settle_meters(now=clock.now())
     hours.advance(seconds=(PAYOUT_HOLDING + timedelta(hours=1)).total_seconds())
     share = wallet(hana, "host").balance_micros
@@ -110,7 +110,7 @@ def test_a_term_is_paused_by_it(rin: User, host: FakeHost, hours: Clock) -> None
     host.sync()
     report_fault(renter=rin, instance_id=instance.pk, detail="It hangs.")
     host.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert_sound()
 
 
@@ -159,7 +159,7 @@ def test_by_the_console(rin: User, mallory: User, host: FakeHost, pretended: Ins
     client.force_login(rin)
     assert 'id="report"' in client.get(path).content.decode()
     client.post(f"{path}/report", {"detail": "Nothing answers."})
-    assert again(pretended).state == "stopping"
+    assert reload(pretended).state == "stopping"
     assert FaultReport.objects.get().detail == "Nothing answers."
 
 
@@ -169,7 +169,7 @@ def test_by_the_console(rin: User, mallory: User, host: FakeHost, pretended: Ins
 def stopped_by_report(renter: User, host: FakeHost, instance: Instance, detail: str = "It hangs.") -> None:
     report_fault(renter=renter, instance_id=instance.pk, detail=detail)
     host.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
 
 
 def test_a_run_after_an_undecided_report_can_be_reported_too(
@@ -210,7 +210,7 @@ def test_a_term_goes_on_when_its_report_is_rejected(
 ) -> None:
     """It keeps its GPUs all the while: else a false report would reserve them for the rest of the term, for nothing."""
     stopped_by_report(rin, host, term.instance)
-    assert again(term.instance).holds_gpus
+    assert reload(term.instance).holds_gpus
     before = charged(term.pk)
     pass_time(host, hours, 3600)
     assert charged(term.pk) == before, "nothing while nobody has decided"

@@ -29,7 +29,7 @@ from storage.models import Image
 from storage.volumes.usage import DiskUseRow
 from tests.billing.money import UNIT, assert_sound, grant
 from tests.instances.enforcement.test_silent_hosts import Oracle, half_up, net
-from tests.instances.fake_host import FakeHost, again, order
+from tests.instances.fake_host import FakeHost, order, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import sell
 from tests.instances.sweeps import run_sweeps
@@ -113,7 +113,7 @@ class World:
 
     @property
     def state(self) -> str:
-        return again(self.instance).state
+        return reload(self.instance).state
 
     def sync(self) -> None:
         now = clock.now()
@@ -150,7 +150,7 @@ class World:
         now = clock.now()
         self.disk.report(now)
         self.use.interrupted()
-        self.host.end(again(self.instance), "engine_restarted")
+        self.host.end(reload(self.instance), "engine_restarted")
         self.host.sync()
         assert self.use.began is not None
         self.use.give_back(now, now, self.use.began)

@@ -22,7 +22,7 @@ from instances.release.services import release_instance
 from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from tests.billing.oracle import DAY, HOUR, SECOND, Price, half_up
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, pass_time, running, sell
 from tests.instances.spot.bidders import bid, bid_of, with_spot
@@ -173,7 +173,7 @@ def test_a_term_that_its_renter_has_ended(world: World) -> None:
     ended = world.reports(instance)
     release_instance(renter=world.renter, instance_id=instance.pk)
     world.host.settle()
-    assert (again(instance).state, Term.objects.get().state) == ("gone", "exited")
+    assert (reload(instance).state, Term.objects.get().state) == ("gone", "exited")
     assert world.upholds() == moved(*refund_of([Use(RESERVED, opened, ended)], until=ended))
     assert money(world.renter, world.host)["escrow"] == 0
 
@@ -244,7 +244,7 @@ def test_a_write_off_in_between(world: World) -> None:
     world.hours.advance(minutes=30)
     write_off_host(staff=world.staff, host_id=world.host.host.pk, reason="It burnt down.", now=clock.now())
     settle_write_offs(now=clock.now())
-    assert (again(instance).state, Term.objects.get().state) == ("gone", "ended")
+    assert (reload(instance).state, Term.objects.get().state) == ("gone", "ended")
     refund, fee = refund_of([Use(RESERVED, opened, ended)], until=ended)
     assert world.upholds() == moved(refund, fee)
     now = money(world.renter, world.host)

@@ -42,7 +42,7 @@ from storage.sweeps import delete_unpaid, update_storage_meters
 from storage.volumes.snapshots import delete_snapshot, snapshot_volume
 from storage.volumes.volumes import create_volume, delete_volume
 from tests.billing.money import assert_sound
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import running, sell
 from tests.instances.sweeps import run_sweeps
@@ -90,7 +90,7 @@ def kept(rin: User, host: FakeHost) -> Kept:
     carry_out(host)
     snapshot = snapshot_volume(owner=rin, volume_id=volume.pk)
     carry_out(host)
-    return Kept(again(instance), Volume.objects.get(pk=volume.pk), Snapshot.objects.get(pk=snapshot.pk))
+    return Kept(reload(instance), Volume.objects.get(pk=volume.pk), Snapshot.objects.get(pk=snapshot.pk))
 
 
 def stay(host: FakeHost, hours: Clock, seconds: int) -> None:
@@ -151,7 +151,7 @@ def test_fault_047_a_silent_host_is_paid_to_its_last_report(
             assert [span_of(meter) for meter in meters] == [(begun[kind], seen)]
             assert due[kind] > 0 and net(source, kind) == due[kind]
             assert Hold.objects.filter(source_kind=kind, source_id=source, released_at=None).exists()
-    assert again(kept.stopped).holds_gpus, "silence ends no lease (D2)"
+    assert reload(kept.stopped).holds_gpus, "silence ends no lease (D2)"
 
     host.sync()
     back = clock.now()
@@ -270,7 +270,7 @@ def test_a_write_off_gives_nothing_back_twice(rin: User, stella: User, host: Fak
     before = {kind: net(kept.source(kind), kind) for kind in KINDS}
     write_off_host(staff=stella, host_id=host.host.pk, reason="Its data centre burnt down.", now=clock.now())
     settle_write_offs(now=clock.now())
-    assert again(kept.stopped).state == "gone"
+    assert reload(kept.stopped).state == "gone"
     assert {kind: net(kept.source(kind), kind) for kind in KINDS} == before
     assert not Hold.objects.filter(released_at=None).exists()
     assert_sound()
@@ -287,7 +287,7 @@ def test_nobody_is_called_unpaid_after_an_outage_of_the_worker(
     first(now=clock.now())
     assert not Volume.objects.exclude(unpaid_since=None).exists()
     assert not Snapshot.objects.exclude(unpaid_since=None).exists()
-    assert again(kept.stopped).holds_gpus
+    assert reload(kept.stopped).holds_gpus
     assert Hold.objects.filter(released_at=None, source_kind__in=KINDS).count() == len(KINDS)
     host.sync()
     update_meters_of_silent_hosts(now=clock.now())
@@ -315,12 +315,12 @@ def test_what_runs_on_a_silent_host_is_not_stopped_for_want_of_money(
     stay(host, hours, 300)
     spend_the_rest(rin)
     one_falls_silent(another, hours, 2 * 3600)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     host.sync()
     stay(host, hours, 3300 - 60)
-    assert again(instance).state == "running", "what was held pays the rest of the hour"
+    assert reload(instance).state == "running", "what was held pays the rest of the hour"
     stay(host, hours, 180)
-    assert again(instance).state == "stopping"
+    assert reload(instance).state == "stopping"
     host.settle()
     assert 3_500_000 < net(instance.pk, INSTANCE_SOURCE) <= 3_600_000
 
@@ -344,7 +344,7 @@ def test_nothing_more_is_held_for_what_runs_on_a_silent_host(
     assert held_for(rin) == held > 0
     host.sync()
     stay(host, hours, 3600)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     assert Meter.objects.get(source_kind__in=(INSTANCE_SOURCE, TERM_SOURCE), closed_at=None).funded_until > clock.now()
     settle_meters(now=clock.now())
     first, second = Meter.objects.filter(source_kind__in=(INSTANCE_SOURCE, TERM_SOURCE)).order_by("opened_at")
@@ -363,11 +363,11 @@ def test_a_term_on_a_silent_host_is_not_ended_for_want_of_money(
     stay(host, hours, 300)
     spend_the_rest(rin)
     one_falls_silent(another, hours, 2 * 3600)
-    assert again(instance).billing_mode == "reserved"
+    assert reload(instance).billing_mode == "reserved"
     assert not Entry.objects.filter(wallet__owner=rin, wallet__kind="debt").exists()
     host.sync()
     stay(host, hours, 600)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_a_budget_stops_nothing_on_a_silent_host(rin: User, host: FakeHost, another: FakeHost, hours: Clock) -> None:
@@ -375,10 +375,10 @@ def test_a_budget_stops_nothing_on_a_silent_host(rin: User, host: FakeHost, anot
     stay(host, hours, 300)
     set_budget(owner=rin, scope="instance", subject_id=instance.pk, period="total", limit_micros=3_600_000, hard=True)
     one_falls_silent(another, hours, 2 * 3600)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     host.sync()
     stay(host, hours, 600)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_nobody_is_called_unpaid_in_a_silence(rin: User, host: FakeHost, hours: Clock, kept: Kept) -> None:
@@ -388,7 +388,7 @@ def test_nobody_is_called_unpaid_in_a_silence(rin: User, host: FakeHost, hours: 
     fall_silent(hours, 48 * 3600, step=4 * 3600)
     assert delete_unpaid(now=clock.now()) == 0
     assert not Volume.objects.exclude(unpaid_since=None).exists()
-    assert again(kept.stopped).holds_gpus
+    assert reload(kept.stopped).holds_gpus
     host.sync()
     update_meters_of_silent_hosts(now=clock.now())
     assert Meter.objects.filter(closed_at=None, source_kind__in=KINDS).count() == len(KINDS)
@@ -401,7 +401,7 @@ def test_a_start_on_a_host_that_is_heard_again(rin: User, host: FakeHost, hours:
     start_instance(renter=rin, instance_id=kept.stopped.pk)
     host.settle()
     update_meters_of_silent_hosts(now=clock.now())
-    assert again(kept.stopped).state == "running"
+    assert reload(kept.stopped).state == "running"
     assert Meter.objects.filter(source_kind=DISK_SOURCE, closed_at=None).count() == 1
     assert not Hold.objects.filter(source_kind=HOLD_SOURCE, released_at=None).exists()
     stay(host, hours, 600)
@@ -428,7 +428,7 @@ def fee(rin: User, host: FakeHost, hours: Clock) -> Instance:
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     keep_data(renter=rin, instance_id=instance.pk, days=7)
-    return again(instance)
+    return reload(instance)
 
 
 def pass_a_day(host: FakeHost, hours: Clock, *, silent: bool = False) -> None:

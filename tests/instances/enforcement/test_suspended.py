@@ -15,7 +15,7 @@ from instances.states import InstanceState
 from marketplace.errors import OfferClosed
 from marketplace.models import Lease
 from tests.billing.money import assert_sound, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock
 
 
@@ -62,12 +62,12 @@ def test_fault_011_one_switched_off_after_the_check_is_stopped_settled_and_freed
     host.settle()
     hours.advance(seconds=60)
     host.sync()
-    assert again(instance).state == InstanceState.RUNNING
+    assert reload(instance).state == InstanceState.RUNNING
     assert stop_disabled_accounts() == 1
-    assert again(instance).state == InstanceState.STOPPING
+    assert reload(instance).state == InstanceState.STOPPING
     assert Lease.objects.filter(released_at=None).count() == 1, "not before its host has proven it"
     host.settle()
-    assert again(instance).state == InstanceState.STOPPED
+    assert reload(instance).state == InstanceState.STOPPED
     assert not Lease.objects.filter(released_at=None).exists()
     assert wallet(rin).held_micros == 0
     assert InstanceEvent.objects.filter(instance=instance, kind="account_switched_off").count() == 1
@@ -80,7 +80,7 @@ def test_fault_011_who_rents_from_an_owner_switched_off_goes_on(rin: User, host:
     switch_off(host.owner)
     stop_disabled_accounts()
     host.offer.refresh_from_db()
-    assert (again(instance).state, host.offer.gpu_free, host.offer.draining) == (InstanceState.RUNNING, 0, True)
+    assert (reload(instance).state, host.offer.gpu_free, host.offer.draining) == (InstanceState.RUNNING, 0, True)
 
 
 def test_fault_011_nobody_with_a_rent_or_a_host_can_be_deleted(rin: User, host: FakeHost) -> None:
@@ -88,4 +88,4 @@ def test_fault_011_nobody_with_a_rent_or_a_host_can_be_deleted(rin: User, host: 
     for person in (rin, host.owner):
         with refused(), pytest.raises(ProtectedError):
             person.delete()
-    assert again(instance).state == InstanceState.RUNNING
+    assert reload(instance).state == InstanceState.RUNNING

@@ -23,7 +23,7 @@ from marketplace.leasing.lease import release_leases
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident, Lease
 from tests.billing.money import UNIT, assert_sound, charged, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock
 
 
@@ -48,10 +48,10 @@ def test_a_step_that_takes_too_long_becomes_an_incident_and_nothing_else(rin: Us
     assert sweeps.enforce_deadlines(now=clock.now()) == 0
     assert Incident.objects.get().kind == "instance_overdue"
     assert InstanceEvent.objects.filter(instance=instance, kind="overdue").count() == 1
-    assert again(instance).state == "provisioning"
+    assert reload(instance).state == "provisioning"
     assert len(live_leases_of(instance.pk)) == 1, "never released by time (D2)"
     host.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_fault_041_a_stop_that_hangs_is_noticed_and_the_gpu_stays_held(rin: User, host: FakeHost, hours: Clock) -> None:
@@ -82,7 +82,7 @@ def test_fault_023_a_host_that_vanishes_is_paid_to_its_last_report_keeps_its_lea
     assert (host.offer.host.state, host.offer.gpu_free) == ("silent", 0)
     with refused(), pytest.raises(OfferClosed):
         order(rin, host)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     assert len(live_leases_of(instance.pk)) == 1
     host.sync()
     hours.advance(seconds=30)
@@ -107,12 +107,12 @@ def test_fault_027_nobody_is_blamed_and_nothing_stopped_while_everybody_is_silen
     hours.advance(minutes=20)
     assert sweeps.enforce_deadlines(now=clock.now()) == 0
     assert sweeps.stop_exhausted(now=clock.now()) == 0
-    assert again(running).state == "running"
+    assert reload(running).state == "running"
     assert not Incident.objects.filter(kind="instance_overdue").exists()
     Host.objects.update(last_seen_at=clock.now())
     assert sweeps.enforce_deadlines(now=clock.now()) == 1
     assert sweeps.stop_exhausted(now=clock.now()) == 1
-    assert again(waiting).state == "provisioning"
+    assert reload(waiting).state == "provisioning"
 
 
 # -- money
@@ -130,15 +130,15 @@ def test_fault_063_at_the_end_of_the_money_it_stops_and_keeps_the_data(bob: User
     grant(bob, 8 * UNIT)
     instance = order_running(bob, host)
     run_for(host, hours, 119)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     run_for(host, hours, 2)
-    stopping = again(instance)
+    stopping = reload(instance)
     assert (stopping.state, stopping.desired) == ("stopping", "stopped")
     event = InstanceEvent.objects.get(kind="funds_exhausted")
     assert (event.actor, event.to_state) == ("system", "stopping")
     host.settle()
-    assert again(instance).state == "stopped"
-    assert again(instance).release_at == clock.now() + timedelta(days=30)
+    assert reload(instance).state == "stopped"
+    assert reload(instance).release_at == clock.now() + timedelta(days=30)
     assert charged(instance.pk) == 2 * 3_600_000
     assert wallet(bob).balance_micros == 800_000
     assert_sound()
@@ -150,14 +150,14 @@ def test_fault_064_a_top_up_in_time_keeps_it_running(bob: User, host: FakeHost, 
     run_for(host, hours, 58)
     grant(bob, 4 * UNIT)
     run_for(host, hours, 10)
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_halting_what_has_ended_by_itself_is_not_needed(rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
     release_instance(renter=rin, instance_id=instance.pk)
     assert not halt_instance(instance_id=instance.pk, kind="funds_exhausted")
-    assert again(instance).state == "releasing"
+    assert reload(instance).state == "releasing"
     with pytest.raises(NotFound):
         any_instance(uuid4())
 
@@ -174,10 +174,10 @@ def test_after_thirty_days_the_data_is_released(rin: User, host: FakeHost, hours
     hours.advance(hours=1)
     assert sweeps.purge_expired(now=clock.now()) == 1
     assert sweeps.purge_expired(now=clock.now()) == 0
-    assert again(instance).state == "releasing"
+    assert reload(instance).state == "releasing"
     assert InstanceEvent.objects.filter(instance=instance)[0].kind == "retention_over"
     host.settle()
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
 
 
 def test_failed_ones_too(rin: User, host: FakeHost, hours: Clock) -> None:
@@ -187,7 +187,7 @@ def test_failed_ones_too(rin: User, host: FakeHost, hours: Clock) -> None:
     host.settle()
     hours.advance(days=30)
     assert sweeps.purge_expired(now=clock.now()) == 1
-    assert again(instance).state == "releasing"
+    assert reload(instance).state == "releasing"
 
 
 def test_fault_048_a_start_just_before_saves_the_data(
@@ -203,7 +203,7 @@ def test_fault_048_a_start_just_before_saves_the_data(
     start_instance(renter=rin, instance_id=instance.pk)
     monkeypatch.setattr(sweeps, "data_due", lambda now: due)
     assert sweeps.purge_expired(now=clock.now()) == 0
-    assert again(instance).state == "starting"
+    assert reload(instance).state == "starting"
 
 
 # -- the fourth wall
@@ -227,7 +227,7 @@ def test_leases_and_books_agree_through_a_whole_life(rin: User, host: FakeHost) 
         assert sweeps.compare_leases() == 0
         step()
     assert sweeps.compare_leases() == 0
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
     assert not Incident.objects.exists()
 
 
@@ -248,7 +248,7 @@ def test_a_lease_of_nobody_is_found(rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
     Lease.objects.update(holder=uuid4())
     assert sweeps.compare_leases() == 2, "one holds what it should not, one should hold what it does not"
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_a_lease_of_other_gpus_is_found(rin: User, host: FakeHost) -> None:

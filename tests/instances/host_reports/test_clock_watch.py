@@ -18,7 +18,7 @@ from instances.host_reports.reconcile import observe_report
 from instances.states import InstanceState
 from marketplace.models import Incident
 from tests.billing.money import UNIT, assert_sound, grant
-from tests.instances.fake_host import FakeHost, again, base_image, order_running
+from tests.instances.fake_host import FakeHost, base_image, order_running, reload
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -71,7 +71,7 @@ def test_fault_058_a_clock_that_jumps_meters_and_sweeps_nothing(rin: User, host:
             with pytest.raises(Ignore):
                 current_app.tasks[name]()
         assert Meter.objects.values().get() == before
-        assert again(instance).state == InstanceState.RUNNING
+        assert reload(instance).state == InstanceState.RUNNING
     assert not Usage.objects.exists()
     incident = Incident.objects.get(kind="clock_jumped")
     assert "PostgreSQL differ by" in incident.detail

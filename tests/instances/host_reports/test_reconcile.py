@@ -28,7 +28,7 @@ from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Incident
 from tests.billing.money import assert_sound, charged
 from tests.host_messages import with_message
-from tests.instances.fake_host import FakeHost, FakeReport, Use, again, order, order_running
+from tests.instances.fake_host import FakeHost, FakeReport, Use, order, order_running, reload
 from tests.instances.fixtures import Clock
 
 PHASES = (*get_args(Phase), ABSENT)
@@ -70,13 +70,13 @@ def test_the_meter_opens_with_the_first_report_of_running_and_not_before(rin: Us
     host.sync()
     hours.advance(minutes=3)
     host.sync()
-    assert again(instance).state == "provisioning"
+    assert reload(instance).state == "provisioning"
     assert not Meter.objects.exists()
     host.work()
     hours.advance(seconds=5)
     host.sync()
     meter = Meter.objects.get()
-    assert (again(instance).state, again(instance).started_at) == ("running", clock.now())
+    assert (reload(instance).state, reload(instance).started_at) == ("running", clock.now())
     assert (meter.opened_at, meter.rate_micros) == (clock.now(), 2 * 3_600_000)
     assert meter.label == "box: 2 × rtx-4090"
     assert meter.funded_until == clock.now() + timedelta(hours=1)
@@ -95,9 +95,9 @@ def test_progress_is_shown_while_it_lasts(rin: User, host: FakeHost) -> None:
     host.sync()
     host.deliver(only(host, seen(instance, "pulling", detail="3 of 7 layers")))
     host.deliver(only(host, seen(instance, "pulling", detail="4 of 7 layers")))
-    assert again(instance).progress == "4 of 7 layers"
+    assert reload(instance).progress == "4 of 7 layers"
     host.settle()
-    assert again(instance).progress == ""
+    assert reload(instance).progress == ""
 
 
 # -- failing
@@ -109,13 +109,13 @@ def test_a_failure_before_running_costs_nothing_and_frees_gpus_on_proof(rin: Use
     host.sync()
     host.break_next(instance, code, "why")
     host.deliver(host.report())
-    failed = again(instance)
+    failed = reload(instance)
     assert (failed.state, failed.desired) == ("failed", "stopped")
     assert (failed.failure_code, failed.failure_detail, failed.fault_of) == (code, "why", FAULT_OF[code])
     assert not Hold.objects.filter(released_at=None).exists()
     assert len(live_leases_of(instance.pk)) == 1, "the GPU is held until the container is proven stopped (D2)"
     host.settle()
-    let_go = again(instance)
+    let_go = reload(instance)
     assert live_leases_of(instance.pk) == []
     assert (let_go.state, let_go.stopped_at, let_go.release_at) == ("failed", clock.now(), clock.now() + RETENTION)
     assert charged(instance.pk) == 0
@@ -131,13 +131,13 @@ def test_fault_032_a_container_that_runs_out_of_memory_is_paid_to_its_last_proof
     hours.advance(seconds=50)
     host.end(instance, "out_of_memory")
     host.sync()
-    failed = again(instance)
+    failed = reload(instance)
     assert (failed.state, failed.failure_code, failed.fault_of) == ("failed", "out_of_memory", "renter")
     assert charged(instance.pk) == 100 * 3_600_000 // 3600
     host.settle()
     start_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    assert (again(instance).state, again(instance).failure_code) == ("running", "")
+    assert (reload(instance).state, reload(instance).failure_code) == ("running", "")
     assert_sound()
 
 
@@ -145,7 +145,7 @@ def test_a_code_that_nobody_knows_proves_nothing_against_anybody(rin: User, host
     """It may be one that a renter can bring about."""
     instance = order(rin, host)
     host.deliver(only(host, seen(instance, "failed", failure_code="who_knows")))
-    assert again(instance).fault_of == "nobody"
+    assert reload(instance).fault_of == "nobody"
 
 
 # -- ending
@@ -156,12 +156,12 @@ def test_stopped_on_proof_frees_gpus_and_money_and_keeps_the_data(rin: User, hos
     hours.advance(seconds=60)
     stop_instance(renter=rin, instance_id=instance.pk)
     host.sync()
-    assert again(instance).state == "stopping"
+    assert reload(instance).state == "stopping"
     assert len(live_leases_of(instance.pk)) == 2
     host.work()
     hours.advance(seconds=2)
     host.sync()
-    stopped = again(instance)
+    stopped = reload(instance)
     assert (stopped.state, stopped.stopped_at) == ("stopped", clock.now())
     assert stopped.release_at == clock.now() + timedelta(days=30)
     assert live_leases_of(instance.pk) == []
@@ -175,11 +175,11 @@ def test_gone_on_proof_leaves_nothing(rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
     release_instance(renter=rin, instance_id=instance.pk)
     host.sync()
-    assert again(instance).state == "releasing"
+    assert reload(instance).state == "releasing"
     assert len(live_leases_of(instance.pk)) == 1
     host.work()
     host.sync()
-    gone = again(instance)
+    gone = reload(instance)
     assert (gone.state, gone.released_at, gone.release_at) == ("gone", clock.now(), None)
     assert live_leases_of(instance.pk) == []
     assert not InstancePort.objects.exists()
@@ -190,7 +190,7 @@ def test_gone_on_proof_leaves_nothing(rin: User, host: FakeHost) -> None:
 def test_absence_of_what_should_be_there_proves_nothing(rin: User, host: FakeHost) -> None:
     instance = order_running(rin, host)
     host.deliver(FakeReport((), (instance.pk,)))
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     assert len(live_leases_of(instance.pk)) == 1
 
 
@@ -210,7 +210,7 @@ def test_fault_018_an_old_report_never_moves_an_instance_back(rin: User, host: F
     stop_instance(renter=rin, instance_id=instance.pk)
     for report in old:
         host.deliver(report)
-        assert again(instance).state == "stopping"
+        assert reload(instance).state == "stopping"
         assert len(live_leases_of(instance.pk)) == 1
 
 
@@ -225,7 +225,7 @@ def test_fault_018_the_generation_is_what_holds_old_reports_back(
     start_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     stop_instance(renter=rin, instance_id=instance.pk)
-    believed = [seen(again(instance), row.phase) for row in old.rows]
+    believed = [seen(reload(instance), row.phase) for row in old.rows]
     host.deliver(FakeReport(tuple(believed), ()))
     assert live_leases_of(instance.pk) == []
     assert host.running() == {instance.pk}
@@ -238,15 +238,15 @@ def test_a_lower_generation_moves_nothing_in_any_phase(rin: User, host: FakeHost
     host.settle()
     start_instance(renter=rin, instance_id=instance.pk)
     host.deliver(only(host, seen(instance, phase, generation=1)))
-    assert again(instance).state == "starting"
+    assert reload(instance).state == "starting"
     assert len(live_leases_of(instance.pk)) == 1
 
 
 def test_a_generation_that_was_never_asked_for_is_an_incident(rin: User, host: FakeHost) -> None:
     instance = order(rin, host)
     host.deliver(only(host, seen(instance, "running", generation=7)))
-    assert again(instance).state == "requested"
-    assert again(instance).observed_generation == 0
+    assert reload(instance).state == "requested"
+    assert reload(instance).observed_generation == 0
     assert Incident.objects.get().kind == "strange_report"
 
 
@@ -268,7 +268,7 @@ def test_fault_016_a_lost_report_is_made_good_by_the_next(rin: User, host: FakeH
     host.report()  # lost on the way
     start = host.report()
     host.deliver(start)
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
 
 
 def test_fault_089_strangers_are_named_and_nothing_else_happens(rin: User, host: FakeHost) -> None:
@@ -276,7 +276,7 @@ def test_fault_089_strangers_are_named_and_nothing_else_happens(rin: User, host:
     instance = order_running(rin, other)
     row = seen(instance, "failed", failure_code="disk_full")
     assert host.deliver(FakeReport((row,), (instance.pk,))) == [instance.pk]
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 def test_foreign_containers_become_one_incident(host: FakeHost) -> None:
@@ -289,7 +289,7 @@ def test_gpus_that_are_not_leased_to_it_become_an_incident(rin: User, host: Fake
     instance = order_running(rin, host)
     host.deliver(only(host, seen(instance, "running", gpu_uuids=["GPU-of-someone-else"])))
     assert Incident.objects.get().kind == "strange_report"
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -298,7 +298,7 @@ def test_what_cannot_be_taken_in_for_one_does_not_lose_the_report_of_the_others(
     broken, fine = order(rin, host), order(rin, host)
     Hold.objects.filter(source_id=broken.pk).update(released_at=clock.now())
     host.settle()
-    assert (again(broken).state, again(fine).state) == ("requested", "running")
+    assert (reload(broken).state, reload(fine).state) == ("requested", "running")
     assert [incident.kind for incident in Incident.objects.all()] == ["report_refused"]
 
 
@@ -317,7 +317,7 @@ def test_a_row_that_moved_since_it_was_read_is_left_to_the_next_report(
 
     monkeypatch.setattr(reconcile, "live_on_host", overtaken)
     host.deliver(host.report())
-    assert again(instance).state == "releasing"
+    assert reload(instance).state == "releasing"
     assert not Meter.objects.exists()
     assert not Incident.objects.exists()
 
@@ -349,7 +349,7 @@ def test_fault_024_a_long_gap_is_not_charged(rin: User, host: FakeHost, hours: C
     release_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     assert charged(instance.pk) == 200 * 1000
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
     assert_sound()
 
 
@@ -361,7 +361,7 @@ def test_fault_042_a_restart_goes_on_charging_across_the_short_gap(rin: User, ho
     assert Meter.objects.get().proven_until == clock.now()
     hours.advance(seconds=30)
     host.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     assert Meter.objects.count() == 1
     hours.advance(seconds=30)
     host.sync()
@@ -376,7 +376,7 @@ def test_fault_088_a_host_that_delays_the_stop_earns_the_grace_and_no_more(rin: 
         host.deliver(only(host, seen(instance, "stopping")))
         hours.advance(seconds=5)
     host.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert charged(instance.pk) == (60 + int(STOP_GRACE.total_seconds())) * 1000
     assert_sound()
 

@@ -24,7 +24,7 @@ from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.billing.money import UNIT, charged, wallet
 from tests.host_messages import with_message
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, held, pass_time, running, sell
 
@@ -56,8 +56,8 @@ def ask(api: Client, instance: Instance, verb: str, body: dict[str, Any] | None 
 def stop(api: Client, host: FakeHost, instance: Instance) -> Instance:
     assert ask(api, instance, "stop").status_code == 202
     host.settle()
-    assert again(instance).state == "stopped"
-    return again(instance)
+    assert reload(instance).state == "stopped"
+    return reload(instance)
 
 
 def wanted(host: FakeHost) -> Any:
@@ -84,19 +84,19 @@ def test_a_start_without_a_gpu(api: Client, host: FakeHost, stopped: Instance, h
     row = wanted(host)
     assert (row.gpu_uuids, row.cpu_millis, row.ram_mb, row.run) == ([], 500, 2048, "running")
     host.settle()
-    assert again(stopped).state == "running"
+    assert reload(stopped).state == "running"
     assert live_leases_of(stopped.pk) == []
     assert held(rin) == CPU_RUN_MICROS_PER_HOUR
     pass_time(host, hours, HOUR)
-    assert "convert" not in again(stopped).actions
+    assert "convert" not in reload(stopped).actions
     stop(api, host, stopped)
     assert charged(stopped.pk) - before == CPU_RUN_MICROS_PER_HOUR
     assert sorted(Meter.objects.values_list("mode", flat=True)) == ["cpu", "hourly"]
     assert_all_well()
     assert ask(api, stopped, "start").status_code == 202
     host.settle()
-    assert len(again(stopped).gpu_uuids) == len(live_leases_of(stopped.pk)) == 2
-    assert (wanted(host).ram_mb, again(stopped).cpu_only) == (stopped.ram_mb, False)
+    assert len(reload(stopped).gpu_uuids) == len(live_leases_of(stopped.pk)) == 2
+    assert (wanted(host).ram_mb, reload(stopped).cpu_only) == (stopped.ram_mb, False)
     assert_all_well()
 
 
@@ -104,14 +104,14 @@ def test_its_places_are_few_and_its_price_can_be_limited(api: Client, host: Fake
     dear = ask(api, stopped, "start", {"mode": "cpu", "max_hourly_rate": "0.01"})
     assert (dear.status_code, dear.json()["code"]) == (409, "price_changed")
     rehearsed = ask(api, stopped, "start?dry_run=true", {"mode": "cpu"})
-    assert (rehearsed.status_code, again(stopped).state, held(rin)) == (200, "stopped", 0)
+    assert (rehearsed.status_code, reload(stopped).state, held(rin)) == (200, "stopped", 0)
     Host.objects.filter(pk=host.host.pk).update(ram_mb=65_536)  # room for one
     other = stop(api, host, order_running(rin, host))
     first = ask(api, stopped, "start", {"mode": "cpu"}, headers={"Idempotency-Key": "k"})
     assert ask(api, stopped, "start", {"mode": "cpu"}, headers={"Idempotency-Key": "k"}).json() == first.json()
     full = ask(api, other, "start", {"mode": "cpu"})
     assert (full.status_code, full.json()["code"]) == (409, "no_cpu_room")
-    assert again(other).state == "stopped"
+    assert reload(other).state == "stopped"
     host.settle()
     stop(api, host, stopped)
     assert ask(api, other, "start", {"mode": "cpu"}).status_code == 202
@@ -200,19 +200,19 @@ def test_when_the_former_root_fails_too_it_has_failed(api: Client, rin: User, ho
         host.sync()
         host.break_next(instance, code)
         host.sync()
-    assert (again(instance).state, again(instance).failure_code) == ("failed", "start_failed")
+    assert (reload(instance).state, reload(instance).failure_code) == ("failed", "start_failed")
     host.settle()
     assert ask(api, instance, "reimage", {"image": "plain"}).status_code == 202, "a way out of a broken root"
     assert ask(api, instance, "start").status_code == 202
     host.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     assert_all_well()
 
 
 def test_a_stopped_one_gets_it_with_its_next_start(api: Client, host: FakeHost, stopped: Instance, plain: Image) -> None:
     path = f"/api/v1/instances/{public_id('inst', stopped.pk)}/reimage"
     assert ask(api, stopped, "reimage", {"image": "plain"}).json()["reimage"]["begun"] is False
-    assert (again(stopped).state, wanted(host).run) == ("stopped", "stopped")
+    assert (reload(stopped).state, wanted(host).run) == ("stopped", "stopped")
     taken_back = api.delete(path)
     assert (taken_back.status_code, taken_back.json()["image"], taken_back.json()["reimage"]) == (200, "berth-base", None)
     assert api.delete(path).status_code == 200, "twice is as once"
@@ -223,7 +223,7 @@ def test_a_stopped_one_gets_it_with_its_next_start(api: Client, host: FakeHost, 
     assert wanted(host).root == 3
     assert api.delete(path).json()["code"] == "unlawful_action"
     host.settle()
-    assert again(stopped).former_root is None
+    assert reload(stopped).former_root is None
     assert_all_well()
 
 
@@ -238,8 +238,8 @@ def test_a_stop_in_the_middle_goes_on_with_the_next_start(api: Client, rin: User
     host.sync()
     host.break_next(instance, "image_missing")
     host.settle()
-    assert again(instance).state == "failed"
-    assert again(instance).root_number == 1
+    assert reload(instance).state == "failed"
+    assert reload(instance).root_number == 1
 
 
 def test_what_the_new_image_serves_gets_ports(api: Client, rin: User, host: FakeHost, plain: Image) -> None:
@@ -249,7 +249,7 @@ def test_what_the_new_image_serves_gets_ports(api: Client, rin: User, host: Fake
     host.settle()
     Instance.objects.filter(pk=instance.pk).update(ports=[[22, ports[22]]], jupyter_token="")
     ask(api, instance, "reimage", {"image": "berth-base"})
-    fresh = again(instance)
+    fresh = reload(instance)
     assert {inside for inside, _ in fresh.ports} == {22, 8888, 6006}
     assert dict(fresh.ports)[22] == ports[22], "SSH keeps its number"
     assert fresh.jupyter_token
@@ -265,7 +265,7 @@ def test_what_cannot_be_re_imaged(api: Client, rin: User, host: FakeHost, plain:
     assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, "image")
     Instance.objects.filter(pk=instance.pk).update(locked=True)
     assert ask(api, instance, "reimage", {"image": "berth-base"}).status_code == 409
-    assert again(instance).root_number == 0
+    assert reload(instance).root_number == 0
 
 
 # -- another size
@@ -388,6 +388,6 @@ def test_a_release_while_it_grows(api: Client, host: FakeHost, rin: User) -> Non
     assert api.delete(f"/api/v1/instances/{public_id('inst', instance.pk)}").status_code == 202
     host.settle()
     done(host, told.id)
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
     assert held(rin) == 0
     assert_all_well()

@@ -13,7 +13,7 @@ from instances.monitoring.alerts import update_alerts
 from instances.release.services import release_instance
 from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import UNIT, assert_sound, charged, grant
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import running, sell
 from tests.instances.sweeps import run_sweeps
@@ -43,13 +43,13 @@ def cut(rin: User, host: FakeHost, hours: Clock) -> Instance:
     run_for(host, hours, 60)
     host.cut_off(instance)
     run_for(host, hours, 20)
-    return again(instance)
+    return reload(instance)
 
 
 def stopped(rin: User, host: FakeHost, instance: Instance) -> Instance:
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def test_it_costs_nothing_until_it_is_reached(rin: User, host: FakeHost, hours: Clock, cut: Instance) -> None:
@@ -57,7 +57,7 @@ def test_it_costs_nothing_until_it_is_reached(rin: User, host: FakeHost, hours: 
     assert (cut.state, cut.cut_off_since) == ("running", clock.now())
     host.cut_off(cut, "")
     run_for(host, hours, 40)
-    assert again(cut).cut_off_since is None
+    assert reload(cut).cut_off_since is None
     stopped(rin, host, cut)
     assert charged(cut.pk) == (60 + 20) * SECOND
     assert_sound()
@@ -75,11 +75,11 @@ def test_it_is_not_stopped_while_most_of_its_hold_is_left(rin: User, host: FakeH
     for _ in range(9):
         run_for(host, hours, 600)
         run_sweeps()
-    assert (again(instance).state, again(instance).billing_mode) == ("running", mode)
+    assert (reload(instance).state, reload(instance).billing_mode) == ("running", mode)
     host.cut_off(instance, "")
     run_for(host, hours, 1200)
     run_sweeps()
-    assert (again(instance).state, again(instance).billing_mode) == ("running", mode), "its hold pays the rest of the hour"
+    assert (reload(instance).state, reload(instance).billing_mode) == ("running", mode), "its hold pays the rest of the hour"
     assert not Entry.objects.filter(wallet__owner=rin, wallet__kind="debt").exists()
 
 
@@ -104,14 +104,14 @@ def test_an_owner_who_rents_from_the_own_host_makes_no_entry(host: FakeHost, han
     instance = order_running(hana, host)
     host.cut_off(instance)
     run_for(host, hours, 20)
-    assert again(instance).cut_off_since is not None and faults(host) == []
+    assert reload(instance).cut_off_since is not None and faults(host) == []
 
 
 def test_a_stop_while_it_is_cut_off_costs_nothing_more(rin: User, host: FakeHost, hours: Clock, cut: Instance) -> None:
     stop_instance(renter=rin, instance_id=cut.pk)
     hours.advance(seconds=2)
     host.settle()
-    ended = again(cut)
+    ended = reload(cut)
     assert (ended.state, ended.cut_off_since) == ("stopped", None)
     assert charged(cut.pk) == 60 * SECOND
     assert not incidents(cut)
@@ -132,7 +132,7 @@ def test_a_restart_while_it_is_cut_off_bridges_nothing(rin: User, host: FakeHost
     hours.advance(seconds=5)
     host.settle()
     run_for(host, hours, 20)
-    assert (again(cut).state, again(cut).cut_off_since) == ("running", None)
+    assert (reload(cut).state, reload(cut).cut_off_since) == ("running", None)
     stopped(rin, host, cut)
     assert charged(cut.pk) == 80 * SECOND
 
@@ -143,14 +143,14 @@ def test_a_program_that_ends_meanwhile_is_paid_to_the_last_proof(
     hours.advance(seconds=5)
     host.end(cut, ran_s=85)
     host.sync()
-    assert (again(cut).state, again(cut).cut_off_since) == ("failed", None)
+    assert (reload(cut).state, reload(cut).cut_off_since) == ("failed", None)
     assert charged(cut.pk) == 60 * SECOND
 
 
 def test_a_release_ends_all_of_it(rin: User, host: FakeHost, hours: Clock, cut: Instance) -> None:
     release_instance(renter=rin, instance_id=cut.pk)
     host.settle()
-    assert (again(cut).state, again(cut).cut_off_since) == ("gone", None)
+    assert (reload(cut).state, reload(cut).cut_off_since) == ("gone", None)
     assert charged(cut.pk) == 60 * SECOND and not incidents(cut)
 
 
@@ -175,6 +175,6 @@ def test_another_code_or_state_cuts_nothing_off(rin: User, host: FakeHost, hours
     host.cut_off(instance)
     host.work()
     host.sync()
-    waiting = again(instance)
+    waiting = reload(instance)
     assert waiting.cut_off_since is None and not incidents(instance)
     assert charged(instance.pk) == 0

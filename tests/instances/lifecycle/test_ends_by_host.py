@@ -18,7 +18,7 @@ from marketplace.hosts.hosts import record_facts
 from marketplace.models import Host, ReliabilityEvent
 from marketplace.reliability.events import refresh_reliability
 from tests.billing.money import assert_sound, charged
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock
 
 SECOND = 1_000  # micro-units: 3.60 an hour
@@ -48,7 +48,7 @@ def test_fault_031_a_kill_by_the_owner_ends_the_bill_and_lowers_the_reliability(
     hours.advance(seconds=10)
     host.end(instance, "killed")
     host.sync()
-    failed = again(instance)
+    failed = reload(instance)
     assert (failed.state, failed.failure_code, failed.fault_of) == ("failed", "killed", "host")
     run_for(host, hours, 200)
     assert charged(instance.pk) == 200 * SECOND, "not a second after its last proof"
@@ -91,7 +91,7 @@ def test_fault_041_a_program_that_stays_costs_its_grace_at_most(
         host.deliver(host.report())
     assert host.report().rows[0].phase == "stopping"
     host.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert charged(instance.pk) == (60 + paid_s) * SECOND
     assert_sound()
 
@@ -100,7 +100,7 @@ def test_fault_041_a_program_that_stays_costs_its_grace_at_most(
 
 
 def ports_of(instance: Instance) -> list[int]:
-    return [outside for _inside, outside in again(instance).ports]
+    return [outside for _inside, outside in reload(instance).ports]
 
 
 def test_fault_040_a_taken_port_is_replaced_and_the_start_goes_on(rin: User, host: FakeHost) -> None:
@@ -109,12 +109,12 @@ def test_fault_040_a_taken_port_is_replaced_and_the_start_goes_on(rin: User, hos
     first = ports_of(instance)
     host.break_next(instance, "port_taken", PortTaken(port=first[0]))
     host.sync()
-    assert again(instance).state in ("requested", "provisioning")
+    assert reload(instance).state in ("requested", "provisioning")
     second = ports_of(instance)
     assert second[1:] == first[1:] and second[0] not in first
     assert host.shape.port_first <= second[0] <= host.shape.port_last
     host.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     kept = set(InstancePort.objects.filter(instance=instance).values_list("host_port", flat=True))
     assert kept == {*first, *second}, "nobody else is given the one that is taken"
     assert charged(instance.pk) == 0
@@ -126,19 +126,19 @@ def test_fault_040_not_without_end_and_not_for_a_port_of_somebody_else(rin: User
     for _ in range(PORT_CHANGES_AT_MOST):
         host.break_next(instance, "port_taken", PortTaken(port=ports_of(instance)[0]))
         host.sync()
-        assert again(instance).state != "failed"
+        assert reload(instance).state != "failed"
     host.break_next(instance, "port_taken", PortTaken(port=ports_of(instance)[0]))
     host.sync()
-    assert (again(instance).state, again(instance).failure_code) == ("failed", "port_taken")
+    assert (reload(instance).state, reload(instance).failure_code) == ("failed", "port_taken")
     other = order(rin, host)
     host.sync()
     before = ports_of(other)
     host.break_next(other, "port_taken", PortTaken(port=22))
     host.sync()
-    assert again(other).state == "failed" and ports_of(other) == before
+    assert reload(other).state == "failed" and ports_of(other) == before
     last = order(rin, host)
     host.sync()
     before = ports_of(last)
     host.break_next(last, "port_taken", f"Port {before[0]} of the host is taken by another program.")
     host.sync()
-    assert again(last).state == "failed" and ports_of(last) == before, "a sentence is read by nobody here"
+    assert reload(last).state == "failed" and ports_of(last) == before, "a sentence is read by nobody here"

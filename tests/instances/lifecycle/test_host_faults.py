@@ -26,7 +26,7 @@ from instances.transfers.selectors import desired_on_host
 from marketplace.models import ReliabilityEvent
 from storage.models import Image
 from tests.billing.money import assert_sound, charged, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import converted, sell
 
@@ -73,7 +73,7 @@ def test_a_start_that_fails_through_the_host_is_entered_and_costs_nothing(rin: U
     host.break_next(instance, code)
     host.settle()
     host.sync()
-    assert again(instance).fault_of == "host"
+    assert reload(instance).fault_of == "host"
     assert entries(host) == [("failed_start", code)]
     assert charged(instance.pk) == 0
     assert not Posting.objects.exclude(kind="grant").exists()
@@ -91,7 +91,7 @@ def test_a_fault_of_the_renter_or_of_the_market_is_no_entry_and_gives_nothing_ba
     ended = order_running(rin, host)
     run_for(host, hours, 10)
     fail(host, ended, code)
-    assert again(ended).fault_of != "host"
+    assert reload(ended).fault_of != "host"
     assert entries(host) == [("started", "")]
     assert not Posting.objects.filter(kind="credit").exists()
 
@@ -159,7 +159,7 @@ def test_a_restart_that_the_host_breaks_counts_and_what_ran_before_it_stays_paid
     host.sync()
     host.break_next(instance, code)
     host.settle()
-    assert again(instance).fault_of == "host"
+    assert reload(instance).fault_of == "host"
     assert entries(host) == [("started", ""), ("host_fault", code)]
     assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE // 6
     assert not Posting.objects.filter(kind="credit").exists()
@@ -187,7 +187,7 @@ def test_what_a_renter_can_do_to_the_own_root_is_nobodys_fault(
     host.sync()
     host.break_next(instance, code)
     host.settle()
-    assert again(instance).fault_of == "nobody"
+    assert reload(instance).fault_of == "nobody"
     assert entries(host) == [("started", "")]
     assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE // 6
     assert_sound()
@@ -196,13 +196,13 @@ def test_what_a_renter_can_do_to_the_own_root_is_nobodys_fault(
 def ended_from_inside(rin: User, instance: Instance, host: FakeHost) -> None:
     host.end(instance)
     host.sync()
-    assert (again(instance).failure_code, again(instance).fault_of) == ("exited", "renter")
+    assert (reload(instance).failure_code, reload(instance).fault_of) == ("exited", "renter")
 
 
 def stopped_at_once(rin: User, instance: Instance, host: FakeHost) -> None:
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
 
 
 @pytest.mark.parametrize("ended", [ended_from_inside, stopped_at_once])
@@ -222,7 +222,7 @@ def test_a_run_between_two_reports_leaves_no_fresh_root_behind(
         assert [row.untouched for row in desired_on_host(host.host.pk)] == [False]
         host.break_next(instance, code)
         host.settle()
-        assert again(instance).fault_of == "nobody"
+        assert reload(instance).fault_of == "nobody"
     assert entries(host) == []
 
 
@@ -261,7 +261,7 @@ def test_a_host_s_word_on_how_long_it_ran_is_bounded(
 
 def tell(host: FakeHost, instance: Instance, phase: str, *, run_seconds: float = 0.0, code: str = "") -> None:
     """A report of this one instance."""
-    generation = again(instance).run_generation
+    generation = reload(instance).run_generation
     row = ObservedRow(instance.pk, generation, phase, run_seconds=run_seconds, failure_code=code)
     observe_report(host_id=host.host.pk, rows=[row], absent=[], foreign=[], at=clock.now())
 
@@ -275,9 +275,9 @@ def test_what_runs_on_while_a_fresh_image_is_loaded_costs(rin: User, host: FakeH
             hours.advance(minutes=1)
             tell(host, instance, "pulling", run_seconds=60.0)
         tell(host, instance, "failed", code="image_pull_timeout")
-        assert again(instance).setback_code == "image_pull_timeout"
+        assert reload(instance).setback_code == "image_pull_timeout"
         host.settle()
-        assert again(instance).state == "running"
+        assert reload(instance).state == "running"
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     assert charged(instance.pk) == 40 * RATE // 60
@@ -304,7 +304,7 @@ def test_a_restart_that_fails_is_paid_until_then(rin: User, host: FakeHost, hour
     restart_instance(renter=rin, instance_id=instance.pk)
     hours.advance(seconds=3)
     tell(host, instance, "failed", code=code)
-    assert again(instance).state == "failed"
+    assert reload(instance).state == "failed"
     assert charged(instance.pk) == paid_s * RATE // 3600
     assert_sound()
 
@@ -319,7 +319,7 @@ def test_an_image_of_the_renters_own_that_does_not_start_is_nobodys_fault(
     host.sync()
     host.break_next(instance, code)
     host.settle()
-    assert (again(instance).fault_of, entries(host)) == ("nobody", [])
+    assert (reload(instance).fault_of, entries(host)) == ("nobody", [])
 
 
 @pytest.mark.parametrize("code", sorted(UNTOUCHED_ONLY))
@@ -331,7 +331,7 @@ def test_an_official_image_that_launch_settings_break_is_nobodys_fault(rin: User
     host.sync()
     host.break_next(instance, code)
     host.settle()
-    assert (again(instance).fault_of, entries(host)) == ("nobody", [])
+    assert (reload(instance).fault_of, entries(host)) == ("nobody", [])
 
 
 def test_a_root_that_was_cloned_is_its_renters_own(rin: User, host: FakeHost) -> None:
@@ -340,7 +340,7 @@ def test_a_root_that_was_cloned_is_its_renters_own(rin: User, host: FakeHost) ->
     host.sync()
     host.break_next(instance, "ssh_silent")
     host.settle()
-    assert (again(instance).fault_of, entries(host)) == ("nobody", [])
+    assert (reload(instance).fault_of, entries(host)) == ("nobody", [])
 
 
 def test_a_running_instance_fails_by_a_code_that_its_renter_can_bring_about(rin: User, host: FakeHost, hours: Clock) -> None:
@@ -349,7 +349,7 @@ def test_a_running_instance_fails_by_a_code_that_its_renter_can_bring_about(rin:
     run_for(host, hours, 10)
     host.break_next(instance, "ssh_silent")
     host.settle()
-    assert (again(instance).fault_of, entries(host)) == ("nobody", [("started", "")])
+    assert (reload(instance).fault_of, entries(host)) == ("nobody", [("started", "")])
     assert not Posting.objects.filter(kind="credit").exists()
 
 
@@ -391,8 +391,8 @@ def test_another_billing_mode_gives_no_more_back(rin: User, host: FakeHost, hour
     sell(host)
     instance = order_running(rin, host)
     for mode in ("hourly", "hourly", "reserved", "reserved"):
-        if mode != again(instance).billing_mode:
-            converted(rin, again(instance), mode, term="day")
+        if mode != reload(instance).billing_mode:
+            converted(rin, reload(instance), mode, term="day")
         run_for(host, hours, 45)
         fail(host, instance, "killed")
         host.settle()

@@ -16,7 +16,7 @@ from instances.models import Alert, Instance, InstanceEvent
 from instances.states import Desired
 from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import assert_sound, charged
-from tests.instances.fake_host import FakeHost, FakeReport, again, order_running
+from tests.instances.fake_host import FakeHost, FakeReport, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.profiles import examples
 
@@ -33,7 +33,7 @@ def run_for(host: FakeHost, hours: Clock, seconds: int) -> None:
 def stopped(rin: User, host: FakeHost, instance: Instance) -> Instance:
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def open_kinds(instance: Instance) -> tuple[list[str], list[str]]:
@@ -105,14 +105,14 @@ def test_its_renter_and_the_operator_are_told_until_it_is_over(rin: User, host: 
     instance = order_running(rin, host)
     host.cut_off(instance, "Something was done on the host.", code)
     host.sync()
-    marked = again(instance)
+    marked = reload(instance)
     assert (marked.state, marked.cut_off_since, marked.cut_off_by) == ("running", clock.now(), code)
     assert open_kinds(instance) == ([code], [code])
     assert Alert.objects.get(instance=instance).fault_of == "host"
     assert InstanceEvent.objects.filter(instance=instance, kind=f"alert_{code}").exists()
     host.cut_off(instance, "")
     run_for(host, hours, 5)
-    assert (again(instance).cut_off_since, again(instance).cut_off_by) == (None, "")
+    assert (reload(instance).cut_off_since, reload(instance).cut_off_by) == (None, "")
     assert open_kinds(instance) == ([], [])
 
 
@@ -120,11 +120,11 @@ def test_another_reason_takes_the_place_of_the_first(rin: User, host: FakeHost, 
     instance = order_running(rin, host)
     host.cut_off(instance)
     host.sync()
-    since = again(instance).cut_off_since
+    since = reload(instance).cut_off_since
     run_for(host, hours, 20)
     host.pause(instance)
     host.sync()
-    assert (again(instance).cut_off_since, again(instance).cut_off_by) == (since, "paused")
+    assert (reload(instance).cut_off_since, reload(instance).cut_off_by) == (since, "paused")
     assert open_kinds(instance) == (["paused"], ["paused"])
     stopped(rin, host, instance)
     assert open_kinds(instance) == ([], []) and charged(instance.pk) == 0
@@ -146,5 +146,5 @@ def test_a_report_that_makes_no_sense_marks_nothing(rin: User, host: FakeHost, h
     )
     hours.advance(seconds=5)
     host.deliver(FakeReport((replace(row, **lie),), ()))  # type: ignore[arg-type]  # one field each
-    assert again(instance).cut_off_since is None and faults(host) == []
-    assert again(instance).desired == Desired.RUNNING
+    assert reload(instance).cut_off_since is None and faults(host) == []
+    assert reload(instance).desired == Desired.RUNNING

@@ -10,7 +10,7 @@ from instances.enforcement.reopen_meters import reopen_meters
 from instances.lifecycle.stop import stop_instance
 from marketplace.models import Incident
 from tests.billing.money import assert_sound, charged, execute, grant
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Clock
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def test_it_is_charged_before_and_after_and_not_between(rin: User, host: FakeHos
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     settle_meters(now=clock.now())
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert charged(instance.pk) == RATE * 30 // 60
     assert_sound(clock.now())
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_paid_for_is_stopped(bob: User, host: FakeHost, hours: Cl
     run(host, hours, 5)
     execute(SABOTAGES["closed"])
     assert reopen_meters(now=clock.now()) == 1
-    assert again(instance).state == "stopping"
+    assert reload(instance).state == "stopping"
 
 
 def test_what_is_metered_or_stopping_is_left_alone(rin: User, host: FakeHost, hours: Clock) -> None:

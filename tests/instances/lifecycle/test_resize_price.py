@@ -11,7 +11,7 @@ from common.ids import public_id
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from marketplace.models import Offer
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Sign
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ def stopped(rin: User, host: FakeHost) -> Instance:
     instance = order_running(rin, host)
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def resize(api: Client, instance: Instance, **body: Any) -> Any:
@@ -33,7 +33,7 @@ def resize(api: Client, instance: Instance, **body: Any) -> Any:
 
 def test_more_gpus_at_the_agreed_price_need_no_word(sign: Sign, rin: User, stopped: Instance) -> None:
     assert resize(sign(rin), stopped, gpu_count=2).status_code == 202
-    assert again(stopped).rate_micros_per_hour == 7_200_000
+    assert reload(stopped).rate_micros_per_hour == 7_200_000
 
 
 def test_a_risen_price_is_refused_until_it_is_accepted(sign: Sign, rin: User, stopped: Instance) -> None:
@@ -43,7 +43,7 @@ def test_a_risen_price_is_refused_until_it_is_accepted(sign: Sign, rin: User, st
     assert (refused.status_code, refused.json()["code"]) == (409, "price_changed")
     assert refused.json()["hourly_rate"] == "100.00"
     assert resize(api, stopped, gpu_count=2, max_hourly_rate="99.99").status_code == 409
-    assert again(stopped).gpu_count == 1
+    assert reload(stopped).gpu_count == 1
     assert resize(api, stopped, gpu_count=2, max_hourly_rate="100.00").status_code == 202
 
 

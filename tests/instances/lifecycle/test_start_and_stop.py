@@ -24,7 +24,7 @@ from marketplace.hosts.offers import set_draining, set_price
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Offer
 from tests.billing.money import UNIT, grant
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock
 
 Verb = Callable[..., Instance]
@@ -39,7 +39,7 @@ def running(rin: User, host: FakeHost) -> Instance:
 def stopped(rin: User, host: FakeHost, running: Instance) -> Instance:
     stop_instance(renter=rin, instance_id=running.pk)
     host.settle()
-    return again(running)
+    return reload(running)
 
 
 def last_event(instance: Instance) -> InstanceEvent:
@@ -52,7 +52,7 @@ def last_event(instance: Instance) -> InstanceEvent:
 def test_stop_caps_the_bill_and_tells_the_host(rin: User, host: FakeHost, running: Instance, hours: Clock) -> None:
     hours.advance(seconds=30)
     stop_instance(renter=rin, instance_id=running.pk)
-    stopping = again(running)
+    stopping = reload(running)
     assert (stopping.state, stopping.desired, stopping.stop_requested_at) == ("stopping", "stopped", clock.now())
     assert stopping.run_generation == 1
     assert Meter.objects.get().capped_at == clock.now() + STOP_GRACE
@@ -65,7 +65,7 @@ def test_stop_before_anything_ran_costs_nothing(rin: User, host: FakeHost) -> No
     stop_instance(renter=rin, instance_id=instance.pk)
     assert Hold.objects.filter(released_at=None).exists(), "until the host has proven that nothing runs"
     host.settle()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     assert not Hold.objects.filter(released_at=None).exists()
     assert not Meter.objects.exists()
 
@@ -76,9 +76,9 @@ def test_fault_042_a_stop_that_races_the_start_ends_stopped(rin: User, host: Fak
     stop_instance(renter=rin, instance_id=stopped.pk)
     host.work()  # …and carries it out
     host.sync()
-    assert again(stopped).state == "stopping"
+    assert reload(stopped).state == "stopping"
     host.settle()
-    assert again(stopped).state == "stopped"
+    assert reload(stopped).state == "stopped"
     assert Meter.objects.filter(closed_at=None).count() == 0
     assert Meter.objects.count() == 1
 
@@ -88,24 +88,24 @@ def test_fault_042_a_stop_that_races_the_start_ends_stopped(rin: User, host: Fak
 
 def test_start_leases_again_and_raises_fence_and_generation(rin: User, host: FakeHost, stopped: Instance) -> None:
     start_instance(renter=rin, instance_id=stopped.pk)
-    starting = again(stopped)
+    starting = reload(stopped)
     assert (starting.state, starting.desired) == ("starting", "running")
     assert (starting.run_generation, starting.fence) == (2, 2)
     assert starting.gpu_uuids == stopped.gpu_uuids, "the old GPUs where they are free"
     assert (starting.stopped_at, starting.release_at, starting.stop_requested_at) == (None, None, None)
     assert Hold.objects.get(released_at=None).amount_micros == 7_200_000
     host.settle()
-    assert again(stopped).state == "running"
-    assert again(stopped).ports == stopped.ports
+    assert reload(stopped).state == "running"
+    assert reload(stopped).ports == stopped.ports
 
 
 def test_start_takes_other_gpus_of_the_host(rin: User, host: FakeHost, stopped: Instance) -> None:
     order_running(rin, host, gpu_count=1)
     start_instance(renter=rin, instance_id=stopped.pk)
-    assert len(set(again(stopped).gpu_uuids) & set(stopped.gpu_uuids)) == 1
-    assert {lease.gpu_uuid for lease in live_leases_of(stopped.pk)} == set(again(stopped).gpu_uuids)
+    assert len(set(reload(stopped).gpu_uuids) & set(stopped.gpu_uuids)) == 1
+    assert {lease.gpu_uuid for lease in live_leases_of(stopped.pk)} == set(reload(stopped).gpu_uuids)
     host.settle()
-    assert again(stopped).state == "running"
+    assert reload(stopped).state == "running"
 
 
 def test_start_while_others_have_the_gpus(rin: User, host: FakeHost, stopped: Instance) -> None:
@@ -113,7 +113,7 @@ def test_start_while_others_have_the_gpus(rin: User, host: FakeHost, stopped: In
     with pytest.raises(GpuTaken, match="try again later") as refusal, refused():
         start_instance(renter=rin, instance_id=stopped.pk)
     assert refusal.value.extra["release_at"] == stopped.release_at
-    assert again(stopped).state == "stopped"
+    assert reload(stopped).state == "stopped"
     assert Hold.objects.filter(released_at=None, source_id=stopped.pk).count() == 0
 
 
@@ -134,7 +134,7 @@ def test_start_without_money(bob: User, host: FakeHost, hours: Clock) -> None:
     host.settle()
     with pytest.raises(InsufficientFunds), refused():
         start_instance(renter=bob, instance_id=instance.pk)
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
 
 
 def test_a_higher_price_must_be_accepted_a_lower_one_is_taken(rin: User, host: FakeHost, stopped: Instance) -> None:
@@ -146,13 +146,13 @@ def test_a_higher_price_must_be_accepted_a_lower_one_is_taken(rin: User, host: F
         start_instance(renter=rin, instance_id=stopped.pk, max_rate_micros=8 * UNIT - 1)
     with refused():
         start_instance(renter=rin, instance_id=stopped.pk, max_rate_micros=8 * UNIT)
-        assert again(stopped).rate_micros_per_hour == 8 * UNIT
+        assert reload(stopped).rate_micros_per_hour == 8 * UNIT
     host.settle()
     stop_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
     set_price(actor_id=host.owner.pk, offer_id=host.offer.pk, price_micros=1 * UNIT)
     start_instance(renter=rin, instance_id=stopped.pk)
-    assert again(stopped).rate_micros_per_hour == 2 * UNIT
+    assert reload(stopped).rate_micros_per_hour == 2 * UNIT
 
 
 # -- restart
@@ -160,10 +160,10 @@ def test_a_higher_price_must_be_accepted_a_lower_one_is_taken(rin: User, host: F
 
 def test_restart_raises_the_generation_alone(rin: User, host: FakeHost, running: Instance) -> None:
     restart_instance(renter=rin, instance_id=running.pk)
-    row = again(running)
+    row = reload(running)
     assert (row.state, row.desired, row.run_generation, row.fence) == ("restarting", "running", 2, 1)
     host.settle()
-    assert again(running).state == "running"
+    assert reload(running).state == "running"
     assert host.boxes[running.pk].made_for == 2
     assert Meter.objects.count() == 1
 
@@ -174,7 +174,7 @@ def test_restart_raises_the_generation_alone(rin: User, host: FakeHost, running:
 @pytest.mark.parametrize("settled", [True, False])
 def test_release_ends_it_and_can_be_repeated(rin: User, host: FakeHost, running: Instance, settled: bool) -> None:
     release_instance(renter=rin, instance_id=running.pk)
-    first = again(running)
+    first = reload(running)
     assert (first.state, first.desired, first.stop_requested_at) == ("releasing", "gone", clock.now())
     assert Meter.objects.get().capped_at == clock.now() + STOP_GRACE
     if settled:
@@ -188,7 +188,7 @@ def test_release_of_a_stopped_one_leaves_its_gpus_to_others(rin: User, host: Fak
     order_running(rin, host, gpu_count=4)
     release_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
-    assert again(stopped).state == "gone"
+    assert reload(stopped).state == "gone"
     assert Offer.objects.get().gpu_free == 0
 
 
@@ -203,7 +203,7 @@ def test_only_its_renter(bob: User, host: FakeHost, running: Instance, verb: Ver
             verb(renter=stranger, instance_id=running.pk)
     with pytest.raises(NotFound), refused():
         rename_instance(renter=bob, instance_id=running.pk, name="mine")
-    assert again(running).state == "running"
+    assert reload(running).state == "running"
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_what_is_not_possible_says_what_is(rin: User, host: FakeHost, running: I
 def test_a_wish_survives_a_report_that_came_between(rin: User, host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
     instance = order(rin, host)
     host.sync()
-    stale = iter([again(instance)])
+    stale = iter([reload(instance)])
     host.work()
     host.sync()
     read = transitions.retry_stale
@@ -240,7 +240,7 @@ def test_a_wish_survives_a_report_that_came_between(rin: User, host: FakeHost, m
 
     monkeypatch.setattr("instances.lifecycle.stop.retry_stale", with_a_stale_read)
     stop_instance(renter=rin, instance_id=instance.pk)
-    assert again(instance).state == "stopping"
+    assert reload(instance).state == "stopping"
     assert not InstanceEvent.objects.filter(kind="late").exists()
 
 
@@ -254,7 +254,7 @@ def test_a_row_that_never_holds_still_is_told_to_the_asker() -> None:
 
 def test_rename(rin: User, running: Instance) -> None:
     rename_instance(renter=rin, instance_id=running.pk, name="other")
-    assert (again(running).name, again(running).generation) == ("other", running.generation)
+    assert (reload(running).name, reload(running).generation) == ("other", running.generation)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -275,4 +275,4 @@ def test_whoever_waits_is_woken(rin: User, host: FakeHost) -> None:
 def test_deadlines_follow_the_state(rin: User, running: Instance) -> None:
     assert running.deadline is None
     stop_instance(renter=rin, instance_id=running.pk)
-    assert again(running).deadline == clock.now() + timedelta(minutes=5)
+    assert reload(running).deadline == clock.now() + timedelta(minutes=5)

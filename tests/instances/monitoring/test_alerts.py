@@ -35,7 +35,7 @@ from instances.volumes.usage import record_disk_usage
 from marketplace.hosts.hosts import record_report
 from marketplace.models import Incident
 from storage.volumes.usage import DiskUseRow
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.mails import killed_at, sent
 
@@ -53,7 +53,7 @@ def send(client: Client, method: str, path: str, body: object = None) -> Any:
 
 @pytest.fixture
 def running(rin: User, host: FakeHost) -> Instance:
-    return again(order_running(rin, host))
+    return reload(order_running(rin, host))
 
 
 def told(instance: Instance, *, util: int = 50, ram: int = 1000, disk: int = 10, kills: int = 0) -> Told:

@@ -32,7 +32,7 @@ from storage.volumes.snapshots import restore_volume, snapshot_volume
 from storage.volumes.usage import DiskUseRow
 from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound
-from tests.instances.fake_host import FakeHost, again, order
+from tests.instances.fake_host import FakeHost, order, reload
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.volume_world import carry_out
 
@@ -47,7 +47,7 @@ def stopped(rin: User, host: FakeHost) -> Instance:
     host.settle()
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def told_made(host: FakeHost) -> bool:
@@ -71,10 +71,10 @@ def test_a_host_may_make_the_disk_until_it_has_run_with_it(rin: User, host: Fake
     host.break_next(instance, "create_failed")
     host.settle()
     host.sync()
-    assert again(instance).state == "failed" and not told_made(host)
+    assert reload(instance).state == "failed" and not told_made(host)
     start_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    assert again(instance).state == "running" and told_made(host)
+    assert reload(instance).state == "running" and told_made(host)
 
 
 def test_a_lost_disk_is_told_and_costs_nothing_until_it_is_back(
@@ -85,7 +85,7 @@ def test_a_lost_disk_is_told_and_costs_nothing_until_it_is_back(
     host.sync()
     host.break_next(stopped, "data_disk_missing")
     host.settle()
-    lost = again(stopped)
+    lost = reload(stopped)
     assert (lost.state, lost.failure_code, lost.fault_of) == ("failed", "data_disk_missing", "host")
     assert lost.data_disk_lost_at is not None and lost.data_disk_made
     assert open_incidents(stopped) == 1
@@ -99,7 +99,7 @@ def test_a_lost_disk_is_told_and_costs_nothing_until_it_is_back(
     start_instance(renter=rin, instance_id=stopped.pk)
     assert told_made(host)
     host.settle()
-    found = again(stopped)
+    found = reload(stopped)
     assert (found.state, found.data_disk_lost_at) == ("running", None)
     assert open_incidents(stopped) == 0
     update_disk_meters(now=clock.now())
@@ -122,7 +122,7 @@ def alerts_of(instance: Instance) -> list[Alert]:
 def running(rin: User, host: FakeHost, stopped: Instance) -> Instance:
     start_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
-    return again(stopped)
+    return reload(stopped)
 
 
 @pytest.mark.parametrize("trouble", ["missing", "read_only"])
@@ -133,7 +133,7 @@ def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock
         hours.advance(seconds=20)
         host.sync()
         say(host, running.pk, trouble)
-    told = again(running)
+    told = reload(running)
     assert told.state == "running" and told.data_disk_lost_at == clock.now() - timedelta(seconds=20)
     assert not is_metered(running) and open_incidents(running) == 1
     [alert] = alerts_of(running)
@@ -143,9 +143,9 @@ def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock
     assert not is_metered(running)
 
     say(host, running.pk, None)
-    assert again(running).data_disk_lost_at is not None, "an agent that does not look has found nothing"
+    assert reload(running).data_disk_lost_at is not None, "an agent that does not look has found nothing"
     say(host, running.pk, "")
-    assert again(running).data_disk_lost_at is None
+    assert reload(running).data_disk_lost_at is None
     assert not alerts_of(running) and open_incidents(running) == 0
     update_disk_meters(now=clock.now())
     assert is_metered(running)
@@ -154,7 +154,7 @@ def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock
 
 def test_another_hosts_word_counts_nothing(host: FakeHost, hana: User, running: Instance) -> None:
     say(FakeHost(hana), running.pk, "missing")
-    assert again(running).data_disk_lost_at is None and is_metered(running)
+    assert reload(running).data_disk_lost_at is None and is_metered(running)
 
 
 # -- volumes
@@ -231,12 +231,12 @@ def test_fault_047_a_volume_that_a_start_does_not_find(
     gone = VolumeMissing(volume=named(volume), why=HostSays(words=Quoted("It is gone.")))
     host.break_next(stopped, "volume_missing", gone)
     host.settle()
-    assert again(stopped).failure_code == "volume_missing"
+    assert reload(stopped).failure_code == "volume_missing"
     assert (is_charged(volume), is_charged(other)) == (False, True)
     host.sync()
     start_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
-    assert again(stopped).state == "running"
+    assert reload(stopped).state == "running"
     update_storage_meters(now=clock.now())
     assert is_charged(volume) and incidents_of(volume) == 0
 

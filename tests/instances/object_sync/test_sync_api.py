@@ -27,7 +27,7 @@ from storage.object_sync.connections import CheckedConnection, save_connection
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
 from tests.host_messages import with_message
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.volumes.test_volume_api import call, code, inst, make_volume, must, stopped
 from tests.mails import sent
@@ -232,7 +232,7 @@ def test_a_deletion_waits_for_its_archive(api: Client, rin: User, host: FakeHost
     sweep()
     sweep()
     sync = Sync.objects.get()
-    assert (sync.cause, again(instance).state) == ("archive", "stopped")
+    assert (sync.cause, reload(instance).state) == ("archive", "stopped")
     assert sync.folder.startswith(f"archives/{inst(instance)}/")
     tell(host, "failed", failure_code="storage_unreachable", detail="It does not answer.")
     sweep()
@@ -245,11 +245,11 @@ def test_a_deletion_waits_for_its_archive(api: Client, rin: User, host: FakeHost
     assert "It does not answer." in sent()[-1].body
     hours.advance(hours=1)
     sweep()
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     tell(host, "done", outcome=FIGURES)
     assert must(api.get(path), 200)["archived_at"] is not None
     sweep()
-    assert again(instance).state == "releasing"
+    assert reload(instance).state == "releasing"
     assert {"archive_begun", "archive_failed", "archived"} <= events(instance)
     assert (told("instance.archived"), told("instance.archive_failed")) == (1, 2)
     queue_archive_mails(now=clock.now())
@@ -264,7 +264,7 @@ def test_an_instance_that_is_gone_holds_no_connection(api: Client, rin: User, ho
     release_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     assert api.delete(f"/api/v1/storage-connections/{conn(bucket)}").status_code == 204
-    assert again(instance).archive_choice == "off"
+    assert reload(instance).archive_choice == "off"
 
 
 def test_an_archive_that_fails_for_three_days_is_given_up(
@@ -276,15 +276,15 @@ def test_an_archive_that_fails_for_three_days_is_given_up(
     assert must(api.put(path, {"archive": "off"}, content_type="application/json"), 200)["connection"] is None
     hours.advance(days=30, seconds=1)
     sweep()
-    assert (again(instance).state, again(other).state) == ("stopped", "releasing")
+    assert (reload(instance).state, reload(other).state) == ("stopped", "releasing")
     tell(host, "failed", failure_code="storage_full", detail="It is full.")
     hours.advance(days=2, hours=23)
     sweep()
     tell(host, "failed", failure_code="storage_full", detail="It is full.")
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
     hours.advance(hours=1)
     sweep()
-    assert again(instance).state == "releasing"
+    assert reload(instance).state == "releasing"
     assert "archive_given_up" in events(instance)
     queue_archive_mails(now=clock.now())
     assert len(sent("was deleted without an archive")) == 1
@@ -301,13 +301,13 @@ def test_who_starts_again_keeps_the_data_though_it_is_being_archived(
     tell(host, "done", outcome=FIGURES)
     host.settle()
     sweep()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     hours.advance(hours=1)
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     hours.advance(days=30, seconds=1)
     sweep()
-    assert (again(instance).state, Sync.objects.count()) == ("stopped", 2), "an archive of before does not count"
+    assert (reload(instance).state, Sync.objects.count()) == ("stopped", 2), "an archive of before does not count"
 
 
 def test_a_walk_through_the_pages(client: Client, rin: User, host: FakeHost, store: ObjectStore, settings: Settings) -> None:

@@ -23,7 +23,7 @@ from marketplace.models import Offer
 from storage.errors import ImagePrivate, ImageTooLarge
 from storage.images.pull_progress import PullRow, delete_old_pulls, record_pulls
 from storage.models import Image, Registry
-from tests.instances.fake_host import FakeHost, again, order
+from tests.instances.fake_host import FakeHost, order, reload
 from tests.instances.fixtures import Clock
 
 pytestmark = pytest.mark.django_db
@@ -58,7 +58,7 @@ def test_fault_037_nothing_is_paid_and_the_gpu_is_free(host: FakeHost, rin: User
     host.break_next(instance, code, "The registry says: no <b>way</b>.")
     host.settle()
     host.settle()
-    failed = again(instance)
+    failed = reload(instance)
     assert (failed.state, failed.failure_code) == ("failed", code)
     assert Offer.objects.get(pk=host.offer.pk).gpu_free == 4
     wallet = wallet_of(owner_id=rin.pk, now=clock.now())
@@ -89,7 +89,7 @@ def test_before_anything_is_paid(host: FakeHost, rin: User, private: Image) -> N
 def test_the_login_is_told_to_the_host_alone_and_only_until_it_runs(host: FakeHost, rin: User, private: Image) -> None:
     quote = create_quote(renter=rin, offer_id=host.offer.pk, image="own-1")
     instance = rent_instance(renter=rin, quote_id=quote.pk)
-    assert early_order(again(instance)) == ""
+    assert early_order(reload(instance)) == ""
     (row,) = desired_on_host(host.host.pk)
     assert row.registry_auth == {"username": "ann", "password": "hush-hush"}
     assert (row.has_ssh, row.image_bytes) == (False, 1_000_000)
@@ -99,7 +99,7 @@ def test_the_login_is_told_to_the_host_alone_and_only_until_it_runs(host: FakeHo
     (row,) = desired_on_host(host.host.pk)
     assert row.registry_auth == {}
     with_base = order(rin, host)
-    assert early_order(again(with_base)) != ""
+    assert early_order(reload(with_base)) != ""
 
 
 def test_progress_by_layer_is_kept_while_it_loads(host: FakeHost, rin: User, hours: Clock) -> None:

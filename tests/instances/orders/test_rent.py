@@ -27,7 +27,7 @@ from marketplace.models import Lease, Offer
 from storage.images.register import register_image
 from storage.models import Image
 from tests.billing.money import UNIT, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, refused
+from tests.instances.fake_host import FakeHost, order, refused, reload
 from tests.instances.fixtures import Clock
 
 KEYS = [
@@ -55,7 +55,7 @@ def fails(error: type[DomainError], renter: User, quote: Quote, **options: Any) 
 
 
 def test_it_holds_leases_and_writes(rin: User, host: FakeHost, quote: Quote) -> None:
-    instance = again(rent_instance(renter=rin, quote_id=quote.pk, name="my box"))
+    instance = reload(rent_instance(renter=rin, quote_id=quote.pk, name="my box"))
     assert (instance.name, instance.state, instance.desired) == ("my box", "requested", "running")
     assert (instance.run_generation, instance.fence, instance.observed_generation) == (1, 1, 0)
     assert {lease.gpu_uuid for lease in live_leases_of(instance.pk)} == set(instance.gpu_uuids)
@@ -66,13 +66,13 @@ def test_it_holds_leases_and_writes(rin: User, host: FakeHost, quote: Quote) -> 
     assert Offer.objects.get(pk=instance.offer_id).gpu_free == 2
     assert instance.deadline == clock.now() + DEADLINES["requested"]
     assert InstanceEvent.objects.get().kind == "rented"
-    assert again(instance).quote.used_at == clock.now()
+    assert reload(instance).quote.used_at == clock.now()
 
 
 def test_ports_are_for_what_the_image_serves_and_never_shared(rin: User, host: FakeHost) -> None:
     first, second = order(rin, host), order(rin, host)
     assert [inside for inside, _ in first.ports] == [22, 8888, 6006]
-    outside = [port for instance in (first, second) for _, port in again(instance).ports]
+    outside = [port for instance in (first, second) for _, port in reload(instance).ports]
     assert len(set(outside)) == 6
     assert all(40_000 <= port < 40_300 for port in outside)
     assert set(InstancePort.objects.values_list("host_port", flat=True)) == set(outside)
@@ -98,7 +98,7 @@ def test_fault_040_without_ports_nothing_is_rented(rin: User, hana: User, image:
 def test_keys_are_copied_at_rent(rin: User, bob: User, quote: Quote, host: FakeHost) -> None:
     first, second = (add_ssh_key(user=rin, name="", public_key=text) for text in KEYS)
     instance = rent_instance(renter=rin, quote_id=quote.pk)
-    assert set(again(instance).ssh_keys) == {first.public_key, second.public_key}
+    assert set(reload(instance).ssh_keys) == {first.public_key, second.public_key}
     other = create_quote(renter=rin, offer_id=host.offer.pk, image="berth-base")
     assert rent_instance(renter=rin, quote_id=other.pk, ssh_key_ids=[second.pk]).ssh_keys == [second.public_key]
     third = create_quote(renter=rin, offer_id=host.offer.pk, image="berth-base")

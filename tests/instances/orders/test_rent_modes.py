@@ -11,7 +11,7 @@ from instances.models import Instance, Term
 from instances.spot.market_tick import tick_all
 from marketplace.hosts.offers import ListingChange, set_prices
 from tests.billing.money import UNIT, grant
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.modes import balance
 
 HTMX = {"HX-Request": "true"}
@@ -128,10 +128,10 @@ def test_a_bid(page: Client, host: FakeHost, path: str) -> None:
     text = bill(page, path, billing_mode="spot", max_price="1.5")
     assert "We hold one hour at your max price" in text
     rented = order(page, path, billing_mode="spot", max_price="1.5")
-    assert again(rented).state == "waiting"
+    assert reload(rented).state == "waiting"
     tick_all()
     host.settle()
-    assert again(rented).state == "running"
+    assert reload(rented).state == "running"
     assert "Confirm and rent" not in bill(page, path, billing_mode="spot", max_price="0.5")
 
 
@@ -146,7 +146,7 @@ def test_a_disk_that_costs(page: Client, host: FakeHost, path: str) -> None:
     host.settle()
     shown = page.get(f"/instances/{public_id('inst', rented.pk)}").content.decode()
     assert "$12.00" in shown  # 50 GB × 0.24 a day
-    assert again(rented).disk_micros_per_day == 12 * UNIT
+    assert reload(rented).disk_micros_per_day == 12 * UNIT
 
 
 # -- changes in place
@@ -156,7 +156,7 @@ def test_a_disk_that_costs(page: Client, host: FakeHost, path: str) -> None:
 def running(page: Client, host: FakeHost, path: str) -> Instance:
     rented = order(page, path)
     host.settle()
-    return again(rented)
+    return reload(rented)
 
 
 def change(page: Client, instance: Instance, **choices: str) -> tuple[str, int]:
@@ -175,7 +175,7 @@ def test_the_change_page(page: Client, host: FakeHost, running: Instance) -> Non
     text, status = change(page, running, billing_mode="reserved", term="month", payment="upfront")
     assert ("Charged now" in text, status) == (True, 302)
     host.sync()
-    assert again(running).billing_mode == "reserved"
+    assert reload(running).billing_mode == "reserved"
     shown = page.get(f"/instances/{public_id('inst', running.pk)}").content.decode()
     assert "Reserved until" in shown
     assert "Renew now" in shown
@@ -186,7 +186,7 @@ def test_the_change_page(page: Client, host: FakeHost, running: Instance) -> Non
     assert Term.objects.filter(instance=running).count() == 2
     text, status = change(page, running, billing_mode="hourly")
     assert ("refunded to your wallet" in text, status) == (True, 302)
-    assert again(running).billing_mode == "hourly"
+    assert reload(running).billing_mode == "hourly"
 
 
 def test_stop_and_keep_the_gpus(page: Client, host: FakeHost, running: Instance) -> None:
@@ -197,7 +197,7 @@ def test_stop_and_keep_the_gpus(page: Client, host: FakeHost, running: Instance)
     assert "Stopped; GPUs kept" in shown
     assert "Release GPUs" in shown
     page.post(f"{address}/stop")
-    kept = again(running)
+    kept = reload(running)
     assert (kept.holds_gpus, kept.release_at is not None) == (False, True)
     assert kept.release_at is not None
     assert kept.stopped_at is not None

@@ -15,7 +15,7 @@ from marketplace.errors import GpuTaken
 from marketplace.models import Gpu, Lease
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, grant
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import converted, rented, running, sell
 
@@ -57,7 +57,7 @@ def test_fault_007_a_term_waits_for_nobody_and_takes_nobody_s_gpu(
     is_refused(other, last_gpu, "reserved")
     hours.advance(hours=3)
     is_refused(other, last_gpu, "reserved")
-    assert again(hourly).state == "running"
+    assert reload(hourly).state == "running"
     release_instance(renter=rin, instance_id=hourly.pk)
     is_refused(other, last_gpu, "reserved")  # released, and not proven gone yet
     last_gpu.settle()
@@ -70,7 +70,7 @@ def test_fault_007_the_future_of_a_term_is_sold_to_nobody(rin: User, other: User
     reserved = running(rin, last_gpu, "reserved", term="day")
     stop_instance(renter=rin, instance_id=reserved.pk)
     last_gpu.settle()
-    assert again(reserved).state == "stopped"
+    assert reload(reserved).state == "stopped"
     for _ in range(4):
         is_refused(other, last_gpu, "hourly")
         hours.advance(hours=6)

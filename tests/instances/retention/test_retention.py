@@ -26,7 +26,7 @@ from instances.retention.data_retention import keep_data, keep_price, update_ret
 from marketplace.errors import PriceChanged
 from marketplace.models import Offer
 from tests.billing.money import UNIT, charged, wallet
-from tests.instances.fake_host import FakeHost, again, order_running, refused
+from tests.instances.fake_host import FakeHost, order_running, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, balance, held, sell
 from tests.mails import sent
@@ -41,7 +41,7 @@ def stopped(rin: User, host: FakeHost) -> Instance:
     instance = order_running(rin, host)
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def keep(renter: User, instance: Instance, days: int) -> Instance:
@@ -72,10 +72,10 @@ def test_the_fee_is_set_aside_and_charged_by_the_day_until_it_is_released(
     pass_days(hours, 30, host)
     assert charged(stopped.pk) == 0, "the thirty days stay free"
     pass_days(hours, 3, host)
-    assert again(stopped).state == "stopped"
+    assert reload(stopped).state == "stopped"
     assert before - balance(rin) == 3 * DAILY
     pass_days(hours, 5, host)
-    assert again(stopped).state == "gone"
+    assert reload(stopped).state == "gone"
     settle_meters(now=clock.now())
     assert (before - balance(rin), held(rin)) == (7 * DAILY, 0), "to the day, though the host took longer"
     assert_all_well()
@@ -88,12 +88,12 @@ def test_a_start_gives_back_what_was_not_used(rin: User, host: FakeHost, stopped
     start_instance(renter=rin, instance_id=stopped.pk)
     assert before - balance(rin) == 2 * DAILY
     assert held(rin) == host.offer.price_micros
-    row = again(stopped)
+    row = reload(stopped)
     assert (row.paid_from, row.retention_micros_per_day, row.release_at) == (None, 0, None)
     host.settle()
     stop_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
-    assert again(stopped).release_at == clock.now() + timedelta(days=30), "a new stop, a new free time"
+    assert reload(stopped).release_at == clock.now() + timedelta(days=30), "a new stop, a new free time"
     assert_all_well()
 
 
@@ -110,9 +110,9 @@ def test_a_second_extension_goes_on_at_the_price_of_the_first(
     keep(rin, stopped, 7)
     assert held(rin) == 19 * DAILY, "two of twenty-one days are charged"
     pass_days(hours, 18, host)
-    assert again(stopped).state == "stopped"
+    assert reload(stopped).state == "stopped"
     pass_days(hours, 2, host)
-    assert (again(stopped).state, held(rin)) == ("gone", 0)
+    assert (reload(stopped).state, held(rin)) == ("gone", 0)
     assert before - balance(rin) == 21 * DAILY
     assert Meter.objects.filter(source_kind="retention").count() == 2
     assert_all_well()
@@ -123,7 +123,7 @@ def test_a_release_in_the_free_time_costs_nothing(rin: User, host: FakeHost, sto
     keep(rin, stopped, 90)
     release_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
-    assert (balance(rin), held(rin), again(stopped).state) == (before, 0, "gone")
+    assert (balance(rin), held(rin), reload(stopped).state) == (before, 0, "gone")
     assert_all_well()
 
 
@@ -165,4 +165,4 @@ def test_warnings_go_out_once_for_each_date(rin: User, host: FakeHost, stopped: 
     assert len(fresh) == 3
     assert all("2025-04-07" in subject for subject in fresh)
     assert "extend" in mail.outbox[-1].body
-    assert again(stopped).state in ("releasing", "gone")
+    assert reload(stopped).state in ("releasing", "gone")

@@ -13,7 +13,7 @@ from common import clock
 from instances.models import Instance
 from instances.schedules.timers import run_due_timers
 from tests.billing.money import UNIT, grant
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, sell
 
@@ -46,7 +46,7 @@ def stopped(api: Client, renter: User, host: FakeHost) -> Instance:
     instance = order_running(renter, host)
     post(api, instance, "/stop")
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def test_each_thing_is_set_alone_and_taken_away_by_null(api: Client, rin: User, host: FakeHost) -> None:

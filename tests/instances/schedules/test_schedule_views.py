@@ -13,7 +13,7 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.schedules.settings import IdleRule, SettingsChange, change_settings
 from tests.billing.money import UNIT, grant
-from tests.instances.fake_host import FakeHost, again, order_running
+from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import sell
 
@@ -41,7 +41,7 @@ def stopped(renter: User, host: FakeHost) -> Instance:
     instance = order_running(renter, host)
     stop_instance(renter=renter, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def test_the_form_reads_and_writes_in_the_readers_zone(page: Client, rin: User, host: FakeHost) -> None:
@@ -53,7 +53,7 @@ def test_the_form_reads_and_writes_in_the_readers_zone(page: Client, rin: User, 
     sent = {**FORM, **week, "stop_at": "2025-03-02T10:00", "idle": "on", "locked": "on"}
     reply = page.post(path(instance, "/schedule"), sent, headers=HTMX)
     assert (reply.status_code, reply["HX-Redirect"]) == (204, path(instance))
-    row = again(instance)
+    row = reload(instance)
     assert (row.locked, row.idle_minutes, row.weekly) == (
         True,
         30,
@@ -68,7 +68,7 @@ def test_the_form_reads_and_writes_in_the_readers_zone(page: Client, rin: User, 
     again_shown = text(page, path(instance, "/schedule?zone=Europe/Berlin"), **HTMX)
     assert "2025-03-02T10:00" in again_shown, "in the zone that it was set in"
     assert page.post(path(instance, "/schedule"), {**FORM, "week-0-action": ""}).status_code == 302
-    row = again(instance)
+    row = reload(instance)
     assert (row.locked, row.idle_minutes, row.weekly, row.timed_stop_at) == (False, None, [], None)
 
 
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said_and_nothing_changes(
     reply = page.post(path(instance, "/schedule"), {**FORM, "locked": "on", **changes}, headers=HTMX)
     assert reply.status_code == 200
     assert words in reply.content.decode()
-    assert again(instance).locked is False
+    assert reload(instance).locked is False
 
 
 def test_what_is_wrong_is_said_in_the_readers_language(page: Client, rin: User, host: FakeHost) -> None:
@@ -112,7 +112,7 @@ def test_the_line_is_offered_taken_and_left_on_the_page(page: Client, rin: User,
     assert "Leave queue" in seen
     assert "queued: 1 of 1" in text(page, "/instances")
     page.post(path(instance, "/stop"), headers=HTMX)
-    assert again(instance).state == "stopped"
+    assert reload(instance).state == "stopped"
 
 
 def test_data_is_kept_for_the_fee_that_was_shown(page: Client, rin: User, host: FakeHost, hours: Clock) -> None:
@@ -125,7 +125,7 @@ def test_data_is_kept_for_the_fee_that_was_shown(page: Client, rin: User, host: 
     cheap = page.post(path(instance, "/keep"), {"days": "7", "max_fee": "0.67"}, headers=HTMX)
     assert "The price changed" in cheap.content.decode()
     reply = page.post(path(instance, "/keep"), {"days": "7", "max_fee": "0.672"}, headers=HTMX)
-    assert (reply.status_code, again(instance).paid_from) == (204, instance.release_at)
+    assert (reply.status_code, reload(instance).paid_from) == (204, instance.release_at)
     assert "extended" in text(page, "/instances")
     hours.advance(days=32)
     page.force_login(rin)

@@ -21,7 +21,7 @@ from instances.schedules.timers import run_due_timers, stop_idle
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.models import Offer
 from tests.billing.money import UNIT, grant
-from tests.instances.fake_host import FakeHost, again, order_running, refused
+from tests.instances.fake_host import FakeHost, order_running, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, pass_time
 
@@ -42,7 +42,7 @@ def events(instance: Instance) -> list[str]:
 
 
 def state(instance: Instance) -> str:
-    return again(instance).state
+    return reload(instance).state
 
 
 def beat() -> int:
@@ -60,7 +60,7 @@ def test_a_timed_stop_happens_once(rin: User, host: FakeHost, hours: Clock) -> N
     assert beat() == 0
     hours.advance(minutes=1)
     assert beat() == 1
-    assert (state(instance), again(instance).timed_stop_at, again(instance).due_at) == ("stopping", None, None)
+    assert (state(instance), reload(instance).timed_stop_at, reload(instance).due_at) == ("stopping", None, None)
     host.settle()
     assert beat() == 0
     start_instance(renter=rin, instance_id=instance.pk)
@@ -77,10 +77,10 @@ def test_a_timed_release_and_the_lock_that_refuses_it(rin: User, host: FakeHost,
     change(rin, instance, locked=True)
     with refused(), pytest.raises(Locked):
         release_instance(renter=rin, instance_id=instance.pk)
-    assert "release" not in again(instance).actions
+    assert "release" not in reload(instance).actions
     hours.advance(hours=2)
     assert beat() == 1
-    assert (state(instance), again(instance).timed_release_at) == ("running", None)
+    assert (state(instance), reload(instance).timed_release_at) == ("running", None)
     assert events(instance)[-1] == "timed_release_locked"
     with refused(), pytest.raises(InvalidInput, match="release protection"):
         change(rin, instance, release_at=in_hours(2))
@@ -97,7 +97,7 @@ def test_a_timed_release_and_the_lock_that_refuses_it(rin: User, host: FakeHost,
 def test_a_week_stops_and_starts_in_the_renters_zone(rin: User, host: FakeHost, hours: Clock) -> None:
     instance = order_running(rin, host)
     change(rin, instance, week=week(("stop", (5,), "18:00"), ("start", (6,), "09:00")))
-    assert again(instance).due_at == in_hours(0.5).replace(microsecond=0, second=0)
+    assert reload(instance).due_at == in_hours(0.5).replace(microsecond=0, second=0)
     pass_time(host, hours, 1800)
     host.settle()
     assert (state(instance), events(instance)[-2:]) == ("stopped", ["weekly_stop", "stopped"])
@@ -108,11 +108,11 @@ def test_a_week_stops_and_starts_in_the_renters_zone(rin: User, host: FakeHost, 
     assert "weekly_start" in events(instance)
     host.settle()
     assert state(instance) == "running"
-    due = again(instance).due_at
+    due = reload(instance).due_at
     assert due is not None
     assert (due - clock.now()).days == 6, "the next stop is a week after the last"
     change(rin, instance, week=None)
-    assert (again(instance).weekly, again(instance).due_at) == ([], None)
+    assert (reload(instance).weekly, reload(instance).due_at) == ([], None)
     assert_all_well()
 
 
@@ -142,7 +142,7 @@ def test_a_dearer_start_fails_with_its_reason_and_the_next_time_stands(rin: User
     host.sync()
     assert beat() == 1
     assert (state(instance), events(instance)[-1]) == ("stopped", "schedule_failed")
-    due = again(instance).due_at
+    due = reload(instance).due_at
     assert due is not None
     assert due - clock.now() == timedelta(days=1, microseconds=-clock.now().microsecond)
 
@@ -207,7 +207,7 @@ def test_what_cannot_be_is_refused_whole(rin: User, host: FakeHost, changes: dic
     instance = order_running(rin, host)
     with refused(), pytest.raises(InvalidInput):
         change(rin, instance, name="new", **changes)
-    assert again(instance).name == "box"
+    assert reload(instance).name == "box"
 
 
 # -- idling
@@ -234,7 +234,7 @@ def idles(rin: User, host: FakeHost, hours: Clock) -> Instance:
     change(rin, instance, idle=IdleRule(5, 30))
     hours.advance(hours=1)
     host.sync()
-    return again(instance)
+    return reload(instance)
 
 
 def test_what_idles_is_stopped_once(rin: User, host: FakeHost, hours: Clock) -> None:
@@ -263,7 +263,7 @@ def test_work_a_session_silence_and_a_new_rule_keep_it(rin: User, host: FakeHost
     hours.advance(minutes=39)
     sample(instance, util=0, minutes=39)
     assert stop_idle(now=clock.now()) == 0, "what was before the rule does not count"
-    assert idle_stop_times([again(instance)])[instance.pk] == clock.now() + timedelta(minutes=1)
+    assert idle_stop_times([reload(instance)])[instance.pk] == clock.now() + timedelta(minutes=1)
     hours.advance(minutes=2)
     sample(instance, util=0, minutes=2)
     assert stop_idle(now=clock.now()) == 1

@@ -8,7 +8,7 @@ from instances.orders.quotes import create_quote
 from instances.orders.rent import rent_instance
 from instances.spot.market_tick import tick_offer
 from marketplace.models import Offer
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 
 UNIT = 1_000_000
 FLOOR = 500_000
@@ -33,7 +33,7 @@ def bid(renter: User, host: FakeHost, most: float, *, gpus: int = 1, name: str =
     instance = rent_instance(renter=renter, quote_id=quote.pk, name=name)
     if tick:
         turn(host)
-    return again(instance)
+    return reload(instance)
 
 
 def turn(host: FakeHost) -> None:
@@ -51,7 +51,7 @@ def bid_of(instance: Instance) -> SpotBid:
 def seen(instance: Instance) -> tuple[str, str, int | None]:
     """State of the instance and of its bid, and what it pays per GPU and hour."""
     found = bid_of(instance)
-    return again(instance).state, found.state, found.price_micros
+    return reload(instance).state, found.state, found.price_micros
 
 
 def events(instance: Instance) -> list[str]:

@@ -12,7 +12,7 @@ from instances.models import Instance, InstanceEvent
 from instances.spot.bid_changes import change_bid
 from marketplace.models import SpotPrice
 from tests.billing.money import UNIT
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.fixtures import Clock
 from tests.instances.spot.bidders import FLOOR, bid, bid_of, turn
 
@@ -45,7 +45,7 @@ def test_fault_068_bid_loops_move_no_rent_faster_than_the_rules(
         hours.advance(seconds=60)
         spot.sync()
         for mine, rival in (pair, pair[::-1]):
-            outbid(again(mine), rival, chance)
+            outbid(reload(mine), rival, chance)
         turn(spot)
         highest = max(bid_of(each).max_price_micros for each in pair)
         newest = SpotPrice.objects.filter(offer=spot.offer).order_by("-at", "-id")[0]
@@ -53,7 +53,7 @@ def test_fault_068_bid_loops_move_no_rent_faster_than_the_rules(
         for each in pair:
             found = bid_of(each)
             assert found.price_micros is None or found.price_micros <= found.max_price_micros, "never more than its own"
-        assert sum(again(each).state == "running" for each in pair) <= 1
+        assert sum(reload(each).state == "running" for each in pair) <= 1
     least = SPOT_RUN_AT_LEAST + SPOT_NOTICE
     preempted = [(each, at) for each in pair for at in moments(each, "preempted")]
     assert preempted, "somebody was outbid at all"
@@ -74,4 +74,4 @@ def test_fault_068_a_spike_costs_others_no_more_than_they_bid(spot: FakeHost, ri
         spot.sync()
         turn(spot)
         assert (bid_of(cheap).price_micros or 0) <= 800_000
-    assert again(cheap).rate_micros_per_hour <= 2 * 800_000
+    assert reload(cheap).rate_micros_per_hour <= 2 * 800_000

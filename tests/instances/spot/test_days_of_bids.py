@@ -31,7 +31,7 @@ from marketplace.spot_market.clearing import Bid
 from storage.models import Image
 from tests.billing.funding import grant_all
 from tests.billing.money import UNIT
-from tests.instances.fake_host import FakeHost, again, order, refused
+from tests.instances.fake_host import FakeHost, order, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.spot.bidders import bid, with_spot
 from tests.marketplace.spot_definition import defined
@@ -114,7 +114,7 @@ class Market:
             return host
         assert can_be_had >= count
         self.ordered.append((clock.now(), instance, count))
-        self.waited += again(instance).state == "waiting"
+        self.waited += reload(instance).state == "waiting"
         return host
 
     def someone_ends_an_order(self) -> FakeHost:

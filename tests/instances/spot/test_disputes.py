@@ -14,7 +14,7 @@ from common import clock
 from instances.enforcement.disputes import stop_disputed
 from tests.billing.money import UNIT, make_user, wallet
 from tests.billing.payouts.world import take_back, top_up
-from tests.instances.fake_host import FakeHost, again, order
+from tests.instances.fake_host import FakeHost, order, reload
 from tests.instances.modes import rented, sell
 from tests.instances.spot.bidders import bid, events, seen, turn
 
@@ -37,7 +37,7 @@ def test_only_the_spot_rents_of_who_is_in_dispute_stop(spot: FakeHost, rin: User
     turn(spot)
     assert (seen(mine), seen(waiting)) == (("stopped", "ended", None), ("stopped", "ended", None))
     assert "payment_disputed" in events(mine)
-    assert (again(others).state, again(hourly).state) == ("running", "running")
+    assert (reload(others).state, reload(hourly).state) == ("running", "running")
     assert stop_disputed(now=clock.now()) == 0
 
 
@@ -61,7 +61,7 @@ def test_what_a_friend_runs_on_it_stops_too(spot: FakeHost, rin: User) -> None:
     assert wallet(friend).spendable_micros == 0
     assert stop_disputed(now=clock.now()) == 2
     turn(spot)
-    assert (again(bids).state, again(hourly).state, again(others).state) == ("stopped", "stopped", "running")
+    assert (reload(bids).state, reload(hourly).state, reload(others).state) == ("stopped", "stopped", "running")
     assert "payment_disputed" in events(hourly)
     collect_debts()
     assert (wallet(friend).spendable_micros, stop_disputed(now=clock.now())) == (0, 0)
@@ -75,7 +75,7 @@ def test_what_a_friend_pays_with_money_of_their_own_goes_on(spot: FakeHost, rin:
     take_back(payment, at=clock.now())
     collect_debts()
     assert stop_disputed(now=clock.now()) == 0
-    assert (again(hourly).state, wallet(friend).spendable_micros) == ("running", 20 * UNIT - 3_600_000)
+    assert (reload(hourly).state, wallet(friend).spendable_micros) == ("running", 20 * UNIT - 3_600_000)
     assert all_findings() == [], "the audit knows what is frozen"
 
 
@@ -88,7 +88,7 @@ def test_what_was_prepaid_with_it_ends_early(spot: FakeHost) -> None:
     collect_debts()
     assert stop_disputed(now=clock.now()) == 1
     turn(spot)
-    assert (again(instance).state, instance.terms.get().state) == ("stopped", "exited")
+    assert (reload(instance).state, instance.terms.get().state) == ("stopped", "exited")
     collect_debts()
     assert wallet(friend).spendable_micros == 0
     assert stop_disputed(now=clock.now()) == 0

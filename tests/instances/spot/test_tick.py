@@ -25,7 +25,7 @@ from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, Lease, SpotPrice
 from marketplace.states import HostState
 from tests.billing.money import UNIT, charged, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, refused
+from tests.instances.fake_host import FakeHost, order, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.spot.bidders import bid, bid_of, events, free_and_spot, offer_of, seen, turn
 from tests.mails import killed_at, sent
@@ -47,7 +47,7 @@ def test_a_bid_on_free_gpus_runs_at_the_floor(spot: FakeHost, rin: User) -> None
     turn(spot)
     assert seen(instance) == ("running", "holding", 500_000)
     assert free_and_spot(spot) == (2, 2)
-    assert again(instance).rate_micros_per_hour == 1_000_000
+    assert reload(instance).rate_micros_per_hour == 1_000_000
     assert {lease.price_micros for lease in Lease.objects.filter(holder=instance.pk, spot=True)} == {500_000}
     assert offer_of(spot).spot_now_micros is None
     # An hour at its maximum is held, whatever it pays.
@@ -75,12 +75,12 @@ def test_a_change_of_price_touches_no_container_and_splits_the_bill(
     spot: FakeHost, rin: User, bo: User, hours: Clock
 ) -> None:
     instance = bid(rin, spot, 3.00, gpus=4)
-    before = again(instance)
+    before = reload(instance)
     told = desired_instances(spot.host.pk)
     run(hours, spot, 20)
     bid(bo, spot, 1.50, gpus=1)
     run(hours, spot, 40)
-    after = again(instance)
+    after = reload(instance)
     assert (after.run_generation, after.fence, after.state) == (before.run_generation, before.fence, "running")
     assert [row for row in desired_instances(spot.host.pk) if row.id == instance.pk] == told
     settle_meters(now=clock.now())
@@ -118,7 +118,7 @@ def test_notice_then_preemption_then_resumption_with_the_data_disk_kept(
     [kept] = [row for row in desired_instances(spot.host.pk) if row.id == loser.pk]
     assert (kept.run, kept.gpu_uuids, kept.preempt_at) == ("stopped", [], None)  # its container and disk stay
 
-    before = again(loser)
+    before = reload(loser)
     release_instance(renter=bo, instance_id=winner.pk)
     spot.settle()
     turn(spot)
@@ -127,7 +127,7 @@ def test_notice_then_preemption_then_resumption_with_the_data_disk_kept(
     hours.advance(minutes=5)
     turn(spot)
     assert seen(loser) == ("running", "holding", 500_000)
-    after = again(loser)
+    after = reload(loser)
     assert after.host_id == before.host_id
     assert (after.run_generation, after.fence) == (before.run_generation + 1, before.fence + 1)
     assert set(after.gpu_uuids) == set(before.gpu_uuids)
@@ -151,7 +151,7 @@ def test_hourly_orders_outrank_every_bid_and_wait_for_the_notice_alone(
     low, high = bid(rin, spot, 1.00, gpus=2), bid(rin, spot, 3.00, gpus=2)
     assert free_and_spot(spot) == (0, 4)
     wanted = order(bo, spot, gpu_count=1)
-    assert again(wanted).state == "waiting"
+    assert reload(wanted).state == "waiting"
     assert free_and_spot(spot) == (0, 3)
     turn(spot)
     assert seen(low)[:2] == ("running", "notice")  # its minimum run time has only begun
@@ -159,20 +159,20 @@ def test_hourly_orders_outrank_every_bid_and_wait_for_the_notice_alone(
     bid(bo, spot, 9.00, gpus=1)  # no bid overtakes the order
     run(hours, spot, 2)
     turn(spot)
-    assert again(wanted).state == "running"
+    assert reload(wanted).state == "running"
     assert Lease.objects.get(holder=wanted.pk, released_at=None).spot is False
-    assert again(wanted).rate_micros_per_hour == 3_600_000
+    assert reload(wanted).rate_micros_per_hour == 3_600_000
     assert Lease.objects.filter(spot=True, released_at=None).count() == 3
-    assert again(wanted).gpu_uuids == [Lease.objects.get(holder=wanted.pk, released_at=None).gpu.uuid]
+    assert reload(wanted).gpu_uuids == [Lease.objects.get(holder=wanted.pk, released_at=None).gpu.uuid]
 
 
 def test_what_an_order_waits_for_is_given_to_nobody_else(spot: FakeHost, rin: User, bo: User, hours: Clock) -> None:
     holder = bid(rin, spot, 1.00, gpus=3)
     wanted = order(bo, spot, gpu_count=2)  # one is free, another has to be made free
-    assert again(wanted).state == "waiting"
+    assert reload(wanted).state == "waiting"
     assert free_and_spot(spot) == (0, 2)
     third = order(bo, spot, gpu_count=2)
-    assert again(third).state == "waiting"
+    assert reload(third).state == "waiting"
     assert free_and_spot(spot) == (0, 0)
     with pytest.raises(GpuTaken), refused():
         order(bo, spot, gpu_count=1)
@@ -180,7 +180,7 @@ def test_what_an_order_waits_for_is_given_to_nobody_else(spot: FakeHost, rin: Us
     assert seen(late)[0] == "waiting"
     run(hours, spot, 2)
     turn(spot)
-    assert [again(each).state for each in (wanted, third)] == ["running", "running"]
+    assert [reload(each).state for each in (wanted, third)] == ["running", "running"]
     assert {seen(each)[0] for each in (holder, late)} == {"waiting"}
 
 
@@ -190,7 +190,7 @@ def test_an_order_that_waits_can_be_cancelled_and_the_notice_goes(spot: FakeHost
     turn(spot)
     assert seen(holder)[1] == "notice"
     stop_instance(renter=bo, instance_id=wanted.pk)
-    assert again(wanted).state == "stopped"
+    assert reload(wanted).state == "stopped"
     assert free_and_spot(spot) == (0, 4)
     assert wallet(bo).held_micros == 0
     turn(spot)
@@ -198,7 +198,7 @@ def test_an_order_that_waits_can_be_cancelled_and_the_notice_goes(spot: FakeHost
     other = order(bo, spot, gpu_count=1)
     release_instance(renter=bo, instance_id=other.pk)
     spot.settle()
-    assert again(other).state == "gone"
+    assert reload(other).state == "gone"
     assert free_and_spot(spot) == (0, 4)
 
 
@@ -209,11 +209,11 @@ def test_a_stopped_hourly_rent_waits_for_room_as_a_new_one(spot: FakeHost, rin: 
     spot.settle()
     bid(rin, spot, 1.00, gpus=4)
     start_instance(renter=bo, instance_id=mine.pk)
-    assert again(mine).state == "waiting"
+    assert reload(mine).state == "waiting"
     turn(spot)
     run(hours, spot, 2)
     turn(spot)
-    assert again(mine).state == "running"
+    assert reload(mine).state == "running"
 
 
 def test_the_renters_stop_comes_first_or_second_but_there_is_one(spot: FakeHost, rin: User, bo: User, hours: Clock) -> None:
@@ -257,7 +257,7 @@ def test_what_yielded_and_cannot_pay_for_another_hour_stays_stopped(
     turn(spot)
     assert seen(mine)[:2] == ("stopped", "ended")
     assert events(mine)[-1] == "bid_ended"
-    assert again(mine).release_at is not None
+    assert reload(mine).release_at is not None
 
 
 def test_what_yielded_and_is_kept_by_a_hard_budget_stays_stopped(spot: FakeHost, hours: Clock, rin: User, bo: User) -> None:
@@ -421,7 +421,7 @@ def test_a_bid_may_be_raised_lowered_and_repeated_in_place(spot: FakeHost, rin: 
 
 def test_a_second_tick_changes_nothing(spot: FakeHost, rin: User, bo: User) -> None:
     instances = [bid(rin, spot, 2.00, gpus=2), bid(bo, spot, 1.00, gpus=2), bid(bo, spot, 0.70)]
-    before = [(seen(each), events(each), again(each).generation) for each in instances]
+    before = [(seen(each), events(each), reload(each).generation) for each in instances]
     turn(spot)
-    assert [(seen(each), events(each), again(each).generation) for each in instances] == before
+    assert [(seen(each), events(each), reload(each).generation) for each in instances] == before
     assert SpotPrice.objects.count() == 2

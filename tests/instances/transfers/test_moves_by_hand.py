@@ -18,7 +18,7 @@ from instances.transfers.completion import advance_transfers
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
 from tests.host_messages import with_message
-from tests.instances.fake_host import FakeHost, again, by_id, order
+from tests.instances.fake_host import FakeHost, by_id, order, reload
 
 Post = Callable[..., Any]
 
@@ -34,7 +34,7 @@ def stopped(rin: User, host: FakeHost) -> Instance:
     host.settle()
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_person_clones_by_hand_sees_it_come_and_gives_up(page: Client, other: 
     shown = page.get(made["Location"]).content.decode()
     assert "Cloning" in shown and 'value="25"' in shown and "Receiving." in shown
     assert page.post(f"/{at(twin, '/cancel-move')}").status_code == 302
-    assert (again(stopped).state, again(twin).state) == ("stopped", "releasing")
+    assert (reload(stopped).state, reload(twin).state) == ("stopped", "releasing")
 
 
 def test_a_person_moves_by_hand_and_reads_why_it_cannot_be(

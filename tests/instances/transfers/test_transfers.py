@@ -31,7 +31,7 @@ from storage.models import Operation
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, fail_overdue, record_operations
 from tests.host_messages import with_message
-from tests.instances.fake_host import FakeHost, again, order, refused
+from tests.instances.fake_host import FakeHost, order, refused, reload
 from tests.instances.fixtures import Clock
 
 FREE = 50
@@ -48,7 +48,7 @@ def stopped(rin: User, host: FakeHost) -> Instance:
     host.settle()
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def copying(host: FakeHost, kind: str) -> Operation:
@@ -83,7 +83,7 @@ def nothing_is_wrong() -> bool:
 
 def test_a_clone_on_the_same_host_is_rented_copied_and_started(rin: User, host: FakeHost, stopped: Instance) -> None:
     target = clone_instance(renter=rin, instance_id=stopped.pk, to=Destination(), name="twin")
-    assert (again(stopped).state, again(target).state) == ("copying", "copying")
+    assert (reload(stopped).state, reload(target).state) == ("copying", "copying")
     operation = copying(host, "copy_root")
     assert operation.args == {"source": stopped.pk.hex, "target": target.pk.hex, "number": "0", "disk_gb": "60"}
     assert len(live_leases_of(target.pk)) == 1 and Hold.objects.filter(source_id=target.pk, released_at=None).exists()
@@ -94,14 +94,14 @@ def test_a_clone_on_the_same_host_is_rented_copied_and_started(rin: User, host: 
     move = open_transfer(target.pk)
     assert move is not None and progress_of(move).percent == 50
     tell(operation)
-    assert (again(stopped).state, again(target).state) == ("stopped", "requested")
+    assert (reload(stopped).state, reload(target).state) == ("stopped", "requested")
     [row] = [row for row in desired_instances(host.host.pk) if row.id == target.pk]
     assert (row.run, row.root_brought, row.data_disk_gb) == ("running", True, 60)
     host.settle()
-    twin = again(target)
+    twin = reload(target)
     assert (twin.state, twin.name, twin.rate_micros_per_hour) == ("running", "twin", 3_600_000)
     assert kinds(twin) == ["cloned_from", "cloned", "running"]
-    assert again(stopped).release_at == stopped.release_at and "start" in again(stopped).actions
+    assert reload(stopped).release_at == stopped.release_at and "start" in reload(stopped).actions
     assert Move.objects.get().state == "done" and nothing_is_wrong()
 
 
@@ -113,14 +113,14 @@ def test_a_clone_to_another_host_meets_through_the_relay(
     told = [next(o for o in desired_operations(h.host.pk)) for h in (host, other)]
     assert told[0].args["key"] == told[1].args["key"] and told[0].args["ticket"] != told[1].args["ticket"]
     assert not {"key", "ticket"} & {*sender.args, *receiver.args}, "secrets lie sealed"
-    assert (told[1].args["disk_gb"], again(target).data_disk_gb) == ("0", 0)
+    assert (told[1].args["disk_gb"], reload(target).data_disk_gb) == ("0", 0)
     assert int(told[1].args["root_bytes"]) == 40 * 1000**3 + 20 * 1024**3, "an image and a system disk, whatever comes"
     arrive(host, other)
     sender.refresh_from_db()
     assert sender.state == "cancelled", "whoever has received needs nobody who sends"
     other.settle()
-    assert again(target).state == "running" and again(target).host_id == other.host.pk
-    assert again(stopped).state == "stopped" and nothing_is_wrong()
+    assert reload(target).state == "running" and reload(target).host_id == other.host.pk
+    assert reload(stopped).state == "stopped" and nothing_is_wrong()
 
 
 def test_a_clone_by_quote_may_bring_a_fresh_disk_of_any_size(rin: User, host: FakeHost, stopped: Instance) -> None:
@@ -135,12 +135,12 @@ def test_a_clone_by_quote_may_bring_a_fresh_disk_of_any_size(rin: User, host: Fa
 def test_a_clone_that_fails_costs_nothing_and_goes(rin: User, host: FakeHost, other: FakeHost, stopped: Instance) -> None:
     target = clone_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     tell(copying(other, "receive_root"), "failed", failure_code="disk_full", detail="The host has no room.")
-    assert (again(stopped).state, again(target).state) == ("stopped", "releasing")
+    assert (reload(stopped).state, reload(target).state) == ("stopped", "releasing")
     assert not live_leases_of(target.pk) and not Hold.objects.filter(source_id=target.pk, released_at=None).exists()
     assert not Operation.objects.filter(ended_at=None).exists()
     assert (Move.objects.get().state, Move.objects.get().failure_code) == ("failed", "disk_full")
     other.settle()
-    assert again(target).state == "gone" and kinds(stopped)[-1] == "clone_failed"
+    assert reload(target).state == "gone" and kinds(stopped)[-1] == "clone_failed"
     assert not Meter.objects.filter(source_id=target.pk).exists() and nothing_is_wrong()
 
 
@@ -149,7 +149,7 @@ def test_copying_can_be_cancelled_by_either_side_of_it(rin: User, host: FakeHost
         target = clone_instance(renter=rin, instance_id=stopped.pk, to=Destination())
         cancel_transfer(renter=rin, instance_id=target.pk if _round else stopped.pk)
         host.settle()
-        assert (again(stopped).state, again(target).state) == ("stopped", "gone")
+        assert (reload(stopped).state, reload(target).state) == ("stopped", "gone")
     assert {move.state for move in Move.objects.all()} == {"cancelled"} and nothing_is_wrong()
     with refused(), pytest.raises(IllegalTransition):
         cancel_transfer(renter=rin, instance_id=stopped.pk)
@@ -165,7 +165,7 @@ def test_a_move_that_would_lose_udp_is_refused(rin: User, other: FakeHost, stopp
             ask(renter=rin, instance_id=stopped.pk, to=there(other))
     Host.objects.filter(pk=other.host.pk).update(publishes_udp=True)
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    assert again(stopped).state == "copying"
+    assert reload(stopped).state == "copying"
     with refused(), pytest.raises(IllegalTransition):
         change_access(renter=rin, instance_id=stopped.pk, udp_ports=[])
 
@@ -175,17 +175,17 @@ def test_a_move_keeps_everything_and_leaves_the_source_alone_until_the_target_ru
 ) -> None:
     old_ports = {port.host_port for port in InstancePort.objects.filter(instance=stopped)}
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
-    assert again(stopped).state == "copying" and again(stopped).host_id == host.host.pk
+    assert reload(stopped).state == "copying" and reload(stopped).host_id == host.host.pk
     assert nothing_is_wrong()
     arrive(host, other, {"checksum": "abc"})
-    moved = again(stopped)
+    moved = reload(stopped)
     assert (moved.state, moved.host_id, moved.offer_id) == ("starting", other.host.pk, other.offer.pk)
     assert (moved.rate_micros_per_hour, moved.run_generation, moved.fence) == (2_400_000, 2, stopped.fence + 1)
     [kept] = desired_on_host(host.host.pk)
     assert (kept.id, kept.run, kept.generation, kept.fence) == (stopped.pk, "stopped", 1, stopped.fence)
     assert host.sync() == [], "its reports of what it keeps are no strangers"
     other.settle()
-    assert again(stopped).state == "running"
+    assert reload(stopped).state == "running"
     host.settle()
     assert stopped.pk in host.boxes and host.boxes[stopped.pk].container, "not before the sweep has seen it run"
     advance_transfers(now=clock.now())
@@ -198,7 +198,7 @@ def test_a_move_keeps_everything_and_leaves_the_source_alone_until_the_target_ru
     assert rates["instance"] == 2_400_000 and len(rates) == 2
     ports = InstancePort.objects.filter(instance=stopped)
     assert {port.host_id for port in ports} == {other.host.pk} and ports.count() == len(old_ports)
-    assert again(stopped).created_at == stopped.created_at and kinds(stopped)[-3:] == ["moved", "running", "move_done"]
+    assert reload(stopped).created_at == stopped.created_at and kinds(stopped)[-3:] == ["moved", "running", "move_done"]
     hours.advance(minutes=1)
     assert nothing_is_wrong()
 
@@ -209,9 +209,9 @@ def test_a_move_that_does_not_run_there_is_taken_back(rin: User, host: FakeHost,
     other.sync()
     other.break_next(stopped, "ssh_silent", "SSH did not answer.")
     other.settle()
-    assert again(stopped).state == "failed" and again(stopped).is_proven_stopped, kinds(stopped)
+    assert reload(stopped).state == "failed" and reload(stopped).is_proven_stopped, kinds(stopped)
     advance_transfers(now=clock.now())
-    back = again(stopped)
+    back = reload(stopped)
     assert (back.state, back.host_id, back.rate_micros_per_hour) == ("stopped", host.host.pk, 3_600_000)
     assert back.ports == stopped.ports and back.gpu_uuids == stopped.gpu_uuids
     other.settle()
@@ -220,14 +220,14 @@ def test_a_move_that_does_not_run_there_is_taken_back(rin: User, host: FakeHost,
     assert {port.host_id for port in InstancePort.objects.filter(instance=stopped)} == {host.host.pk}
     start_instance(renter=rin, instance_id=stopped.pk)
     host.settle()
-    assert again(stopped).state == "running" and nothing_is_wrong()
+    assert reload(stopped).state == "running" and nothing_is_wrong()
 
 
 def test_a_move_can_be_cancelled_and_tried_again(rin: User, host: FakeHost, other: FakeHost, stopped: Instance) -> None:
     """The first try was removed from the new host: the second comes under a higher fence."""
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     cancel_transfer(renter=rin, instance_id=stopped.pk)
-    assert (again(stopped).state, again(stopped).host_id) == ("stopped", host.host.pk)
+    assert (reload(stopped).state, reload(stopped).host_id) == ("stopped", host.host.pk)
     with refused(), pytest.raises(IllegalTransition, match="still being cleaned up"):
         migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     other.settle()
@@ -235,7 +235,7 @@ def test_a_move_can_be_cancelled_and_tried_again(rin: User, host: FakeHost, othe
     migrate_instance(renter=rin, instance_id=stopped.pk, to=there(other))
     arrive(host, other)
     other.settle()
-    assert again(stopped).state == "running" and other.running() == {stopped.pk} and nothing_is_wrong()
+    assert reload(stopped).state == "running" and other.running() == {stopped.pk} and nothing_is_wrong()
 
 
 def test_what_is_moved_there_and_back_runs_where_it_began(
@@ -250,7 +250,7 @@ def test_what_is_moved_there_and_back_runs_where_it_began(
         assert target.running() == {stopped.pk}
         stop_instance(renter=rin, instance_id=stopped.pk)
         target.settle()
-    assert again(stopped).host_id == host.host.pk and nothing_is_wrong()
+    assert reload(stopped).host_id == host.host.pk and nothing_is_wrong()
 
 
 def test_released_before_it_ran_there_it_goes_from_both(
@@ -262,7 +262,7 @@ def test_released_before_it_ran_there_it_goes_from_both(
     other.settle()
     advance_transfers(now=clock.now())
     host.settle()
-    assert again(stopped).state == "gone" and Move.objects.get().state == "done"
+    assert reload(stopped).state == "gone" and Move.objects.get().state == "done"
     assert host.boxes == {} or all(box.cleared for box in host.boxes.values())
     assert not InstancePort.objects.exists() and nothing_is_wrong()
 
@@ -274,7 +274,7 @@ def test_hosts_that_never_meet_give_up_in_time(
     hours.advance(hours=4, seconds=1)
     fail_overdue(now=clock.now())
     apply_results()
-    assert again(stopped).state == "stopped" and kinds(stopped)[-1] == "move_failed"
+    assert reload(stopped).state == "stopped" and kinds(stopped)[-1] == "move_failed"
     other.settle()
     assert Move.objects.get().failure_code == "out_of_time" and nothing_is_wrong()
 

@@ -22,7 +22,7 @@ from storage.models import Attachment, DiskUse, Operation, Snapshot, Volume
 from storage.sweeps import delete_unpaid, retry_deletions, update_storage_meters
 from storage.volumes.usage import DiskUseRow
 from tests.billing.money import UNIT, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.volume_world import CHECKSUM, GIB, carry_out
 
@@ -61,7 +61,7 @@ def stopped(renter: User, host: FakeHost) -> Instance:
     instance = order_running(renter, host)
     stop_instance(renter=renter, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def inst(instance: Instance) -> str:
@@ -170,7 +170,7 @@ def test_a_start_that_read_the_instance_before_the_attachment_fails(api: Client,
     volume, instance = make_volume(api, host), stopped(rin, host)
     before = instance.generation
     must(call(api, f"/volumes/{volume['id']}/attach", {"instance": inst(instance)}), 202)
-    assert again(instance).generation == before + 1
+    assert reload(instance).generation == before + 1
 
 
 def test_with_the_rent(api: Client, rin: User, host: FakeHost) -> None:

@@ -20,7 +20,7 @@ from marketplace.states import HostState
 from storage.models import Attachment, Operation, VolumeMove
 from storage.sweeps import update_storage_meters
 from tests.billing.money import UNIT, wallet
-from tests.instances.fake_host import FakeHost, again, order_running, refused
+from tests.instances.fake_host import FakeHost, order_running, refused, reload
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.modes import sell
 from tests.instances.volume_world import carry_out
@@ -241,11 +241,11 @@ def test_a_rent_waits_on_its_gpus_for_a_volume_from_another_host(
     other.settle()
     hours.advance(minutes=30)
     carry(host, other)
-    assert again(instance).state == "requested"
+    assert reload(instance).state == "requested"
     (row,) = desired_on_host(other.host.pk)
     assert (row.run, [mount.id for mount in row.mounts]) == ("running", [key_of(volume).hex])
     other.settle()
-    assert again(instance).state == "running"
+    assert reload(instance).state == "running"
     assert VolumeMove.objects.get().waits_for is None
     hours.advance(hours=1)
     usage = must(api.get(f"/api/v1/instances/{made['id']}"), 200)["billing"]
@@ -267,7 +267,7 @@ def test_a_rent_whose_volume_does_not_come_is_undone(
     instance = Instance.objects.get()
     assert instance.state == "releasing" and not Lease.objects.filter(released_at=None).exists()
     other.settle()
-    assert again(instance).state == "gone"
+    assert reload(instance).state == "gone"
     now = shown(api, volume)
     assert (now["state"], now["attached_to"], now["host"]["id"]) == ("ready", None, host_id(host))
     assert [hold.source_kind for hold in Hold.objects.filter(released_at=None)] == ["volume"]
@@ -282,21 +282,21 @@ def test_a_start_waits_for_a_volume_from_another_host(
     instance = order_running(rin, other)
     stop_instance(renter=rin, instance_id=instance.pk)
     other.settle()
-    release_at = again(instance).release_at
+    release_at = reload(instance).release_at
     started = must(call(api, f"/instances/{inst(instance)}/start", {"volume_ids": [volume["id"]]}), 202)
     assert started["state"] == "copying" and compare_leases() == 0
     other.settle()
-    assert again(instance).state == "copying"
+    assert reload(instance).state == "copying"
     if end == "is cancelled":
         assert must(call(api, f"/instances/{inst(instance)}/cancel-move"), 202)["state"] == "stopped"
     else:
         carry(host, other, **({"fail": "line_lost"} if end == "fails" else {}))
     if end == "arrives":
-        assert again(instance).state == "starting"
+        assert reload(instance).state == "starting"
         other.settle()
-        assert again(instance).state == "running"
+        assert reload(instance).state == "running"
         return
-    now = again(instance)
+    now = reload(instance)
     assert (now.state, now.release_at) == ("stopped", release_at), "as it was, and so is the date of its data"
     assert not Lease.objects.filter(released_at=None).exists() and compare_leases() == 0
     carry_out(other)

@@ -14,7 +14,7 @@ from instances.monitoring.mail import queue_alert_mails
 from instances.orders.rent import rent_instance
 from storage.constants import UNPAID_KEPT
 from storage.models import DiskUse, Snapshot, Volume
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import quoted
 from tests.instances.volume_world import carry_out
@@ -64,7 +64,7 @@ def test_a_volume_that_fills_up_is_an_alert_of_the_instance_that_has_it(
     stop_instance(renter=rin, instance_id=instance.pk)
     host.settle()
     update_alerts(now=clock.now())
-    assert again(instance).state == "stopped" and not Alert.objects.filter(resolved_at=None).exists()
+    assert reload(instance).state == "stopped" and not Alert.objects.filter(resolved_at=None).exists()
     assert must(call(api, f"/volumes/{volume['id']}/detach"), 202)["attached_to"] is None
     assert inst(instance)
 

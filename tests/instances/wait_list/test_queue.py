@@ -16,7 +16,7 @@ from instances.spot.market_tick import tick_offer
 from marketplace.errors import GpuTaken
 from marketplace.spot_market.selectors import queue_positions
 from tests.billing.money import UNIT, grant, wallet
-from tests.instances.fake_host import FakeHost, again, order, order_running, refused
+from tests.instances.fake_host import FakeHost, order, order_running, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, held
 
@@ -31,7 +31,7 @@ def stopped(renter: User, host: FakeHost, *, gpu_count: int = 1) -> Instance:
     instance = order_running(renter, host, gpu_count=gpu_count)
     stop_instance(renter=renter, instance_id=instance.pk)
     host.settle()
-    return again(instance)
+    return reload(instance)
 
 
 def wait(renter: User, instance: Instance) -> Instance:
@@ -70,9 +70,9 @@ def test_it_returns_before_the_public_in_the_order_in_which_they_came(
     with refused(), pytest.raises(GpuTaken):
         order(bo, host)
     tick_offer(offer_id=host.offer.pk)
-    assert [again(each).state for each in (first, second)] == ["starting", "starting"]
+    assert [reload(each).state for each in (first, second)] == ["starting", "starting"]
     host.settle()
-    assert [again(each).state for each in (first, second)] == ["running", "running"]
+    assert [reload(each).state for each in (first, second)] == ["running", "running"]
     assert_all_well()
 
 
@@ -86,14 +86,14 @@ def test_one_that_needs_more_than_there_is_keeps_nothing_back(rin: User, bo: Use
     stop(bo, host, three)
     assert free(host) == 2, "one of three is for the small one; the large one needs four"
     tick_offer(offer_id=host.offer.pk)
-    assert (again(small).state, again(large).state) == ("starting", "waiting")
+    assert (reload(small).state, reload(large).state) == ("starting", "waiting")
     host.settle()
     stop(bo, host, one)
     assert free(host) == 3
-    stop(rin, host, again(small))
+    stop(rin, host, reload(small))
     assert free(host) == 0, "now all four are for it"
     tick_offer(offer_id=host.offer.pk)
-    assert again(large).state == "starting"
+    assert reload(large).state == "starting"
     assert_all_well()
 
 
@@ -104,10 +104,10 @@ def test_who_leaves_the_line_has_the_money_and_the_rest_of_the_time(
     order_running(bo, host, gpu_count=4)
     hours.advance(days=20)
     wait(rin, mine)
-    assert (again(mine).release_at, held(rin)) == (None, host.offer.price_micros)
+    assert (reload(mine).release_at, held(rin)) == (None, host.offer.price_micros)
     hours.advance(days=5)
     stop_instance(renter=rin, instance_id=mine.pk)
-    left = again(mine)
+    left = reload(mine)
     assert (left.state, held(rin)) == ("stopped", 0)
     assert left.release_at is not None
     assert (left.release_at - clock.now()).days == 10, "the countdown stood still while it waited"
@@ -124,10 +124,10 @@ def test_a_place_is_given_up_after_a_week_and_ends_with_a_release(rin: User, bo:
     assert end_long_waits(now=clock.now()) == 0
     hours.advance(days=1)
     assert end_long_waits(now=clock.now()) == 1
-    assert (again(mine).state, place(other)) == ("stopped", (1, 1))
+    assert (reload(mine).state, place(other)) == ("stopped", (1, 1))
     release_instance(renter=rin, instance_id=other.pk)
     host.settle()
-    assert (again(other).state, held(rin)) == ("gone", 0)
+    assert (reload(other).state, held(rin)) == ("gone", 0)
     assert_all_well()
 
 
@@ -139,4 +139,4 @@ def test_without_the_money_there_is_no_place(rin: User, bo: User, host: FakeHost
     rent_instance(renter=rin, quote_id=quote.pk, name="dear")
     with refused(), pytest.raises(InsufficientFunds):
         wait(rin, mine)
-    assert (again(mine).state, queue_positions([mine.pk])) == ("stopped", {})
+    assert (reload(mine).state, queue_positions([mine.pk])) == ("stopped", {})

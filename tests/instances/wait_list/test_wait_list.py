@@ -57,12 +57,12 @@ def wait_to_hear(user: User, line: str = "", **rest: Any) -> Watch:
     return create_entry(user=user, line=line, **rest)
 
 
-def again(watch: Watch) -> Watch:
+def reload(watch: Watch) -> Watch:
     return Watch.objects.get(pk=watch.pk)
 
 
 def states(*watches: Watch) -> list[str]:
-    return [again(watch).state for watch in watches]
+    return [reload(watch).state for watch in watches]
 
 
 def serve() -> int:
@@ -176,7 +176,7 @@ def test_cancel_frees_the_money_and_may_be_repeated(full: Instance, bob: User) -
     for _ in range(2):
         assert cancel_entry(user=bob, watch_id=watch.pk).state == WatchState.CANCELLED
         assert wallet(bob).held_micros == 0
-    assert again(watch).ended_at is not None
+    assert reload(watch).ended_at is not None
     assert_sound()
 
 
@@ -235,7 +235,7 @@ def test_who_waits_to_hear_is_told_once(full: Instance, host: FakeHost, bob: Use
     free(host, full)
     assert serve() == 1
     assert serve() == 0
-    told = again(watch)
+    told = reload(watch)
     assert (told.state, told.offer_id) == ("told", host.offer.pk)
     now = clock.now()
     assert [queue_watch_mails(now=now), queue_watch_mails(now=now)] == [1, 0]
@@ -345,7 +345,7 @@ def test_what_is_free_is_rented_at_its_own_price(host: FakeHost, rin: User) -> N
     instance = Instance.objects.get()
     assert (instance.renter, instance.name, instance.gpu_count, instance.data_disk_gb) == (rin, "night", 2, 20)
     assert instance.ssh_keys == [key.public_key]
-    assert (again(watch).state, again(watch).instance, again(watch).offer) == ("rented", instance, host.offer)
+    assert (reload(watch).state, reload(watch).instance, reload(watch).offer) == ("rented", instance, host.offer)
     assert wallet(rin).held_micros == 2 * PRICE  # the hold of the place has become that of the instance
     assert list(Hold.objects.filter(released_at=None).values_list("source_id", flat=True)) == [instance.pk]
     assert InstanceEvent.objects.filter(instance=instance, kind="rented_from_wait_list").count() == 1
@@ -448,7 +448,7 @@ def test_a_place_that_can_never_be_served_ends_with_the_reason(host: FakeHost, r
     else:
         Watch.objects.update(line="gpu=")
     assert serve() == 0
-    assert (again(watch).state, again(watch).detail) == ("failed", reason)
+    assert (reload(watch).state, reload(watch).detail) == ("failed", reason)
     assert wallet(rin).held_micros == 0
     assert not Instance.objects.exists()
 

@@ -22,7 +22,7 @@ from marketplace.models import Host, HostWriteOff
 from storage.models import Operation, VolumeMove
 from storage.operations.services import OperationRow, record_operations
 from storage.volumes.volumes import create_volume
-from tests.instances.fake_host import FakeHost, again
+from tests.instances.fake_host import FakeHost, reload
 from tests.instances.transfers.test_transfers import (  # noqa: F401  `other` and `stopped` are fixtures
     arrive,
     copying,
@@ -49,7 +49,7 @@ class Scene:
 
     @property
     def row(self) -> Instance:
-        return again(self.instance)
+        return reload(self.instance)
 
     def migrate(self) -> None:
         migrate_instance(renter=self.renter, instance_id=self.instance.pk, to=there(self.target))
@@ -176,5 +176,5 @@ def test_the_source_of_a_clone_dies_while_it_is_copied(scene: Scene) -> None:
     scene.lose(scene.source)
     assert scene.row.state == "gone"
     scene.target.settle()
-    assert again(target).state == "gone"
+    assert reload(target).state == "gone"
     assert not Hold.objects.filter(released_at=None).exists()

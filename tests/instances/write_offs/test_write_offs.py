@@ -28,7 +28,7 @@ from storage.models import Snapshot, Volume
 from storage.volumes.snapshots import snapshot_volume
 from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound, charged, wallet
-from tests.instances.fake_host import FakeHost, again, order_running, refused
+from tests.instances.fake_host import FakeHost, order_running, refused, reload
 from tests.instances.fixtures import Clock
 from tests.instances.modes import rented, running, sell
 from tests.instances.volume_world import carry_out
@@ -69,10 +69,10 @@ def test_what_runs_ends_and_is_paid_to_the_last_report(rin: User, stella: User, 
     host.sync()
     seen = clock.now()
     die(hours, days=3)
-    assert again(instance).state == "running", "silence alone concludes nothing (D2)"
+    assert reload(instance).state == "running", "silence alone concludes nothing (D2)"
     before = spendable_of(rin)
     written = written_off(host, stella)
-    row = again(instance)
+    row = reload(instance)
     assert (row.state, row.failure_code, row.fault_of) == ("gone", "host_written_off", "host")
     assert f"{seen.day} {seen:%b %H:%M} UTC" in row.failure_detail
     assert charged(instance.pk) == 2 * 3_600_000 // 60, "a minute of two GPUs, and nothing of three days"
@@ -111,7 +111,7 @@ def test_every_mode_and_state_ends(rin: User, stella: User, host: FakeHost, hour
     before = {row.pk for row in (kept, stopping, asked, prepaid)}
     die(hours)
     written_off(host, stella)
-    assert {again(row).state for row in (kept, stopping, asked, prepaid)} == {"gone"}
+    assert {reload(row).state for row in (kept, stopping, asked, prepaid)} == {"gone"}
     assert len(before) == 4
     all_is_settled(host)
 

@@ -23,7 +23,7 @@ from storage.object_sync.syncs import SyncRequest, sync_volume
 from storage.operations.services import OperationRow, record_operations
 from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound, wallet
-from tests.instances.fake_host import FakeHost, again, order
+from tests.instances.fake_host import FakeHost, order, reload
 from tests.instances.fixtures import Clock
 from tests.instances.volume_world import carry_out
 
@@ -69,7 +69,7 @@ def test_whatever_is_under_way_ends(rin: User, stella: User, host: FakeHost, hou
     turn()
     assert HostWriteOff.objects.get().settled_at is not None
     assert Host.objects.get().state == "retired"
-    assert {again(box).state for box in boxes} == {"gone"}
+    assert {reload(box).state for box in boxes} == {"gone"}
     assert not Operation.objects.filter(concluded_at=None).exists()
     assert not Sync.objects.filter(ended_at=None).exists()
     for kept in (Volume, Snapshot):
