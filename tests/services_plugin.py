@@ -157,8 +157,8 @@ def _needs_services(item: pytest.Item) -> bool:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests were skipped for which reason: each of them needs something that this machine lacks."""
-    told = [str(report.longrepr[-1]) for report in terminalreporter.stats.get("skipped", ()) if report.longrepr]
-    for reason, count in Counter(told).most_common():
+    reasons = [str(report.longrepr[-1]) for report in terminalreporter.stats.get("skipped", ()) if report.longrepr]
+    for reason, count in Counter(reasons).most_common():
         terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}", yellow=True)
 
 

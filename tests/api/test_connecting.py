@@ -120,12 +120,12 @@ def test_volumes_beside_a_program_of_ones_own_need_it_too(world: World) -> None:
     Instance.objects.filter(pk=world.instance.pk).update(image=image)
     Quote.objects.filter(pk=parse_public_id("quot", world.ids["quote_id"])).update(image=image)
     client = client_with(world, *(scope for scope in SCOPES if scope != CONNECT))
-    doors: dict[str, dict[str, object]] = {
+    entry_points: dict[str, dict[str, object]] = {
         "/api/v1/instances": {"quote_id": world.ids["quote_id"], "volume_ids": [volume]},
         f"/api/v1/instances/{world.ids['instance_id']}/start": {"volume_ids": [volume]},
         f"/api/v1/volumes/{volume}/attach": {"instance": world.ids["instance_id"]},
     }
-    for path, body in doors.items():
+    for path, body in entry_points.items():
         reply = client.post(path, body, "application/json")
         assert (reply.status_code, reply.json()["code"], reply.json().get("scope")) == (403, "missing_scope", CONNECT), path
         bare = {name: value for name, value in body.items() if name != "volume_ids"}
@@ -138,12 +138,12 @@ def test_volumes_beside_launch_settings_need_it_too(world: World) -> None:
     Instance.objects.filter(pk=world.instance.pk).update(launch=launch)
     Quote.objects.filter(pk=parse_public_id("quot", world.ids["quote_id"])).update(launch=launch)
     client = client_with(world, *(scope for scope in SCOPES if scope != CONNECT))
-    doors: dict[str, dict[str, object]] = {
+    entry_points: dict[str, dict[str, object]] = {
         "/api/v1/instances": {"quote_id": world.ids["quote_id"], "volume_ids": [volume]},
         f"/api/v1/instances/{world.ids['instance_id']}/start": {"volume_ids": [volume]},
         f"/api/v1/volumes/{volume}/attach": {"instance": world.ids["instance_id"]},
     }
-    for path, body in doors.items():
+    for path, body in entry_points.items():
         reply = client.post(path, body, "application/json")
         assert (reply.status_code, reply.json()["code"], reply.json().get("scope")) == (403, "missing_scope", CONNECT), path
     assert not Attachment.objects.exists()

@@ -32,7 +32,7 @@ def alice(market: Stack, tmp_path: Path) -> Terminal:
 
 
 @pytest.fixture
-def stranger(tmp_path: Path) -> Terminal:
+def signed_out(tmp_path: Path) -> Terminal:
     """Someone who knows of no market."""
     return Terminal(tmp_path)
 

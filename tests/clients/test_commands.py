@@ -24,30 +24,30 @@ def box(alice: Terminal) -> Iterator[str]:
     alice.run("rm", instance["id"], "--yes", "--wait")
 
 
-def test_from_the_login_to_the_release(market: Stack, stranger: Terminal) -> None:
+def test_from_the_login_to_the_release(market: Stack, signed_out: Terminal) -> None:
     token = market.people["bob"]["token"]
-    assert "Log in with `berth login" in stranger.run("ls").stderr
-    stranger.must("login", market.url, "--token-stdin", text=token + "\n")
-    config = stranger.home / "config" / "config.toml"
+    assert "Log in with `berth login" in signed_out.run("ls").stderr
+    signed_out.must("login", market.url, "--token-stdin", text=token + "\n")
+    config = signed_out.home / "config" / "config.toml"
     assert config.stat().st_mode & 0o777 == 0o600
-    assert "bob@example.com" in stranger.must("whoami")
-    assert token not in stranger.must("whoami", "--json")
+    assert "bob@example.com" in signed_out.must("whoami")
+    assert token not in signed_out.must("whoami", "--json")
 
-    assert "RTX 4090" in stranger.must("search", "4090", "price<10")
-    rented = stranger.run(*RENT, "--name", "train", "--output", "name")
+    assert "RTX 4090" in signed_out.must("search", "4090", "price<10")
+    rented = signed_out.run(*RENT, "--name", "train", "--output", "name")
     assert (rented.returncode, rented.stdout) == (0, "train\n"), rented.stderr
     assert "per hour in all" in rented.stderr and "running" in rented.stderr
-    assert stranger.json("ls")[0]["name"] == "train"
-    assert stranger.json("show", "tra")["state"] == "running"
-    assert "simulated" in stranger.must("logs", "train").lower()
-    assert stranger.json("stop", "train", "--wait")["state"] == "stopped"
-    assert stranger.json("start", "train")["state"] == "running"
-    stranger.must("rename", "train", "eval")
-    assert stranger.json("rm", "eval", "--yes", "--wait")[0]["state"] == "gone"
-    assert stranger.json("ls") == []
+    assert signed_out.json("ls")[0]["name"] == "train"
+    assert signed_out.json("show", "tra")["state"] == "running"
+    assert "simulated" in signed_out.must("logs", "train").lower()
+    assert signed_out.json("stop", "train", "--wait")["state"] == "stopped"
+    assert signed_out.json("start", "train")["state"] == "running"
+    signed_out.must("rename", "train", "eval")
+    assert signed_out.json("rm", "eval", "--yes", "--wait")[0]["state"] == "gone"
+    assert signed_out.json("ls") == []
 
-    stranger.must("logout")
-    assert stranger.run("whoami").returncode == 3
+    signed_out.must("logout")
+    assert signed_out.run("whoami").returncode == 3
     assert token not in config.read_text()
 
 
@@ -140,14 +140,14 @@ def test_names_ids_and_beginnings(alice: Terminal, box: str) -> None:
     alice.must("rm", other, "--yes", "--wait")
 
 
-def test_nothing_waits_for_an_answer_that_can_not_come(alice: Terminal, stranger: Terminal, market: Stack) -> None:
+def test_nothing_waits_for_an_answer_that_can_not_come(alice: Terminal, signed_out: Terminal, market: Stack) -> None:
     for words in (("rent", "4090"), ("rm", "x"), ("login",)):
         done = alice.run(*words, timeout=30)
         assert done.returncode in (2, 4), words
     done = alice.run("rent", "4090")
     assert (done.returncode, "--yes" in done.stderr) == (2, True)
     assert alice.json("ls") == []
-    assert "--token-stdin" in stranger.run("login", market.url).stderr
+    assert "--token-stdin" in signed_out.run("login", market.url).stderr
 
 
 def test_errors_are_json_where_the_output_is(alice: Terminal) -> None:
@@ -263,8 +263,8 @@ def test_owners_verbs(market: Stack, alice: Terminal) -> None:
     assert re.search(r"berth-agent enrol|curl ", command)
 
 
-def test_the_completion_script(stranger: Terminal) -> None:
-    assert "_BERTH_COMPLETE" in stranger.must("completion", "bash")
+def test_the_completion_script(signed_out: Terminal) -> None:
+    assert "_BERTH_COMPLETE" in signed_out.must("completion", "bash")
     asked = {"_BERTH_COMPLETE": "bash_complete", "COMP_WORDS": "berth sea", "COMP_CWORD": "1"}
-    stranger.settings = asked
-    assert "search" in stranger.run().stdout
+    signed_out.settings = asked
+    assert "search" in signed_out.run().stdout

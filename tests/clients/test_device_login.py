@@ -18,9 +18,9 @@ answer_login(user=User.objects.get(email="bob@example.com"), user_code="{code}",
 
 
 @pytest.mark.parametrize(("allow", "code"), [(True, 0), (False, 3)])
-def test_a_code_is_answered_somewhere_else(market: Stack, stranger: Terminal, allow: bool, code: int) -> None:
-    line = [*stranger.program, "login", market.url, "--device", "--scope", "instances:read", "--scope", "account:read"]
-    login = subprocess.Popen(line, env=stranger.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def test_a_code_is_answered_somewhere_else(market: Stack, signed_out: Terminal, allow: bool, code: int) -> None:
+    line = [*signed_out.program, "login", market.url, "--device", "--scope", "instances:read", "--scope", "account:read"]
+    login = subprocess.Popen(line, env=signed_out.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         assert login.stderr is not None
         shown = re.search(r"/device and enter the code ([A-Z]{4}-[A-Z]{4})", login.stderr.readline())
@@ -31,6 +31,6 @@ def test_a_code_is_answered_somewhere_else(market: Stack, stranger: Terminal, al
         login.kill()
         login.communicate()
     if allow:
-        assert "bob@example.com" in stranger.must("whoami")
-        assert stranger.json("ls") == []
-        assert stranger.run("wallet").returncode == 3, "only the scopes that were allowed"
+        assert "bob@example.com" in signed_out.must("whoami")
+        assert signed_out.json("ls") == []
+        assert signed_out.run("wallet").returncode == 3, "only the scopes that were allowed"

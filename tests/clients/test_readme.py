@@ -44,14 +44,16 @@ def test_examples_are_typed(tmp_path: Path, name: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_every_command_in_the_readme_is_there(stranger: Terminal) -> None:
+def test_every_command_in_the_readme_is_there(signed_out: Terminal) -> None:
     named = set(re.findall(r"\bberth ([a-z][a-z-]*)", README)) - {"as", "for", "import"}
     assert {"login", "search", "rent", "ssh", "cp", "logs", "stop", "rm"} <= named
-    wrong = [name for name in sorted(named) if stranger.run(name, "--help").returncode != 0]
+    wrong = [name for name in sorted(named) if signed_out.run(name, "--help").returncode != 0]
     assert wrong == []
 
 
-def test_the_exit_codes_are_those_of_the_help(stranger: Terminal) -> None:
+def test_the_exit_codes_are_those_of_the_help(signed_out: Terminal) -> None:
     table = set(re.findall(r"^\| (\d+) \|", README, re.MULTILINE))
-    told = set(re.findall(r"\b(\d+)\s+[a-z]", stranger.must("--help").partition("Exit codes:")[2].partition("Options:")[0]))
-    assert table == told
+    codes = set(
+        re.findall(r"\b(\d+)\s+[a-z]", signed_out.must("--help").partition("Exit codes:")[2].partition("Options:")[0])
+    )
+    assert table == codes

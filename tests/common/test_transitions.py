@@ -75,24 +75,24 @@ def test_an_unlawful_move_changes_nothing(host: Host, nothing: Callable[[Host], 
 
 
 def test_the_slower_of_two_writers_is_stale(host: Host) -> None:
-    twin = Host.objects.get(pk=host.pk)
+    second = Host.objects.get(pk=host.pk)
     target = lawful_target(host.state)
     move(host, target, machine=HOST_MACHINE, reason="", actor="")
     with pytest.raises(StaleRow):
-        move(twin, target, machine=HOST_MACHINE, reason="", actor="")
+        move(second, target, machine=HOST_MACHINE, reason="", actor="")
     assert Host.objects.get(pk=host.pk).generation == 1
 
 
 def test_a_writer_that_missed_a_way_there_and_back_is_stale(host: Host) -> None:
     """The state alone is as it read it; only the generation tells."""
-    twin = Host.objects.get(pk=host.pk)
+    second = Host.objects.get(pk=host.pk)
     origin = host.state
     there = next(state for state in sorted(HOST_MACHINE.table[origin]) if HOST_MACHINE.allows(state, origin))
     for target in (there, origin):
         move(host, target, machine=HOST_MACHINE, reason="", actor="")
-    assert Host.objects.get(pk=host.pk).state == twin.state
+    assert Host.objects.get(pk=host.pk).state == second.state
     with pytest.raises(StaleRow):
-        move(twin, there, machine=HOST_MACHINE, reason="", actor="")
+        move(second, there, machine=HOST_MACHINE, reason="", actor="")
     assert Host.objects.get(pk=host.pk).generation == 2
 
 

@@ -79,19 +79,19 @@ def lock_down(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def walls_down() -> Iterator[None]:
     """The second walls taken down: the tables' own constraints."""
-    walls = {
+    constraints = {
         "coupon_code_within_limit": "billing_couponcode",
         "one_coupon_per_code_owner_and_number": "billing_coupon",
     }
     kept = {}
-    for name, table in walls.items():
+    for name, table in constraints.items():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = %s", [name])
             kept[name] = cursor.fetchone()[0]
         execute_as_owner(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
     yield
     execute_as_owner("TRUNCATE billing_couponcode CASCADE")
-    for name, table in walls.items():
+    for name, table in constraints.items():
         execute_as_owner(f"ALTER TABLE {table} ADD CONSTRAINT {name} {kept[name]}")
 
 

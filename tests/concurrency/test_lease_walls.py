@@ -15,7 +15,7 @@ from accounts.models import User
 from common.db.transactions import use_case
 from marketplace.errors import GpuTaken
 from marketplace.hosts.offers import check_offers
-from marketplace.leasing import lease as walls
+from marketplace.leasing import lease as lease_service
 from marketplace.leasing.lease import release_leases
 from marketplace.models import Gpu, Lease, Offer
 from tests.billing.money import execute_as_owner
@@ -39,7 +39,7 @@ def last_gpu(hana: User) -> Offer:
 def locks_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """No row is locked nor skipped, and every rival has chosen its GPU before the first writes."""
     everybody = Barrier(RIVALS)
-    choose = walls.choose_gpus
+    choose = lease_service.choose_gpus
 
     def choose_together(offer: Offer, count: int, prefer: Sequence[str]) -> list[Gpu]:
         gpus = choose(offer, count, prefer)
@@ -48,13 +48,13 @@ def locks_down(monkeypatch: pytest.MonkeyPatch) -> None:
         return gpus
 
     take_locks_down(monkeypatch)
-    monkeypatch.setattr(walls, "choose_gpus", choose_together)
+    monkeypatch.setattr(lease_service, "choose_gpus", choose_together)
 
 
 @pytest.fixture
 def share_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU and memory are not counted: that wall would hide what the others do."""
-    monkeypatch.setattr(walls, "check_share", lambda *_: None)
+    monkeypatch.setattr(lease_service, "check_share", lambda *_: None)
 
 
 @pytest.fixture

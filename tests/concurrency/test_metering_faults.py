@@ -133,9 +133,9 @@ def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -
         assert not Incident.objects.exists()
     check_sweeps(now=NOW + timedelta(seconds=181), at_once=True)
     check_sweeps(now=NOW + timedelta(seconds=190), at_once=True)
-    told = Incident.objects.get(kind="sweeps_late", closed_at=None).detail
-    assert "instances.charge_meters" in told and "mark_silent_hosts" in told
-    assert "reconcile_stripe" not in told, "it comes every ten minutes"
+    detail = Incident.objects.get(kind="sweeps_late", closed_at=None).detail
+    assert "instances.charge_meters" in detail and "mark_silent_hosts" in detail
+    assert "reconcile_stripe" not in detail, "it comes every ten minutes"
     sweep_runs._written.clear()
     with time_machine.travel(NOW + timedelta(seconds=200), tick=False):
         for name in ("instances.charge_meters", "marketplace.mark_silent_hosts"):

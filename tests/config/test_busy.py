@@ -19,8 +19,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def lock() -> Iterator[psycopg2.extensions.cursor]:
     """Somebody else's session, whose locks last until the test is over; ours gives up soon."""
-    told = connection.get_connection_params()
-    rival = psycopg2.connect(**{name: told[name] for name in ("dbname", "user", "password", "host", "port") if name in told})
+    params = connection.get_connection_params()
+    rival = psycopg2.connect(
+        **{name: params[name] for name in ("dbname", "user", "password", "host", "port") if name in params}
+    )
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = 100")
     try:
@@ -95,8 +97,8 @@ def test_each_process_has_its_own_patience(
     monkeypatch: pytest.MonkeyPatch, process: str, statement: int, lock_ms: int
 ) -> None:
     monkeypatch.setenv("BERTH_PROCESS", process)
-    told = connection.get_connection_params()
-    asked = {name: told[name] for name in ("dbname", "user", "password", "host", "port") if name in told}
+    params = connection.get_connection_params()
+    asked = {name: params[name] for name in ("dbname", "user", "password", "host", "port") if name in params}
     with psycopg2.connect(**asked, **connection_options()) as session, session.cursor() as cursor:
         cursor.execute("SELECT name, setting::bigint / 1000 FROM pg_settings WHERE name LIKE '%_timeout'")
         found = dict(cursor.fetchall())

@@ -82,16 +82,16 @@ def test_metrics_name_the_kinds_of_open_incidents(db: None) -> None:
     for host in ("host_a", "host_b"):
         open_incident(kind="gpu_fault", subject=host, detail=English(sentence="something"))
     close_incident(kind="gpu_fault", subject="host_b")
-    told = Client(REMOTE_ADDR="127.0.0.1").get("/metrics").content
-    assert b"berth_open_incidents 2.0" in told
-    assert b'berth_incidents{kind="gpu_fault"} 1.0' in told
-    assert b'berth_incidents{kind="sweeps_late"} 1.0' in told
+    metrics = Client(REMOTE_ADDR="127.0.0.1").get("/metrics").content
+    assert b"berth_open_incidents 2.0" in metrics
+    assert b'berth_incidents{kind="gpu_fault"} 1.0' in metrics
+    assert b'berth_incidents{kind="sweeps_late"} 1.0' in metrics
 
 
 def test_metrics_are_closed_to_others(db: None, alice: User) -> None:
-    stranger, renter = away(), away()
+    anonymous, renter = away(), away()
     renter.force_login(alice)
-    for client in (stranger, renter):
+    for client in (anonymous, renter):
         reply = client.get("/metrics")
         assert (reply.status_code, reply.json()["code"]) == (403, "forbidden")
         assert b"berth_users" not in reply.content

@@ -78,10 +78,10 @@ def test_events_come_too(client: Client, alice: User, listening: None) -> None:
 
 @pytest.mark.django_db
 def test_the_ticket_is_the_asker_s_own_and_ends(client: Client, alice: User, settings: Settings) -> None:
-    told = live(client, alice)
-    ticket, now = httpx.URL(told["wait_url"]).params["ticket"], clock.now()
-    assert topic_of(settings, told["wait_url"]) == f"news:{alice.pk.hex}"
-    assert topic_of(settings, told["events_url"]) == f"user:{alice.pk.hex}"
+    links = live(client, alice)
+    ticket, now = httpx.URL(links["wait_url"]).params["ticket"], clock.now()
+    assert topic_of(settings, links["wait_url"]) == f"news:{alice.pk.hex}"
+    assert topic_of(settings, links["events_url"]) == f"user:{alice.pk.hex}"
     with pytest.raises(BadTicket, match="expired"):
         read_ticket(settings.RELAY_SECRET, ticket, now=(now + SCRIPT_TICKET_LIFETIME + timedelta(seconds=1)).timestamp())
 

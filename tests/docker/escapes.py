@@ -277,8 +277,8 @@ def alone(attempt: Callable[[], str]) -> str:
         os.write(theirs, attempt().encode())
         os._exit(0)
     os.close(theirs)
-    with open(ours) as told:  # noqa: PTH123  (a descriptor, not a path)
-        got = told.read()
+    with open(ours) as handle:  # noqa: PTH123  (a descriptor, not a path)
+        got = handle.read()
     _, status = os.waitpid(child, 0)
     return got or (f"ended with status {status}" if status else "")
 

@@ -116,9 +116,9 @@ def _live(connection: socket.socket) -> None:
     config = load_config(state)
     _look_often(wanted["env"])
     agent = wiring.build_agent(state, config, announcer.checkpoint)
-    told = _announce_epochs(agent, announcer)
+    announced = _announce_epochs(agent, announcer)
     eyes = wiring.build_runtime(state, config)  # the agent's own belong to its loop
-    threading.Thread(target=_obey, args=(lines, announcer, agent, eyes, told), daemon=True).start()
+    threading.Thread(target=_obey, args=(lines, announcer, agent, eyes, announced), daemon=True).start()
     agent.run()
 
 
@@ -139,14 +139,14 @@ def _look_often(env: Mapping[str, str]) -> None:
 
 def _announce_epochs(agent: Agent, announcer: Announcer) -> threading.Event:
     """The steps of agreeing to an epoch; when it has taken up all that it was told once."""
-    told, accept, record = threading.Event(), agent._accept, agent.parts.journal.record
+    announced, accept, record = threading.Event(), agent._accept, agent.parts.journal.record
 
     def accepted(*heard: Any) -> None:
         accept(*heard)
         if agent._desired is None:
             announcer.announce("=epoch-told")
         else:
-            told.set()
+            announced.set()
 
     def recorded(changes: Mapping[str, Entry], *, epoch: int = 0) -> None:
         if epoch:
@@ -157,17 +157,17 @@ def _announce_epochs(agent: Agent, announcer: Announcer) -> threading.Event:
 
     agent._accept = accepted  # type: ignore[method-assign, assignment]  # it passes on whatever it is told
     agent.parts.journal.record = recorded  # type: ignore[method-assign]  # likewise
-    return told
+    return announced
 
 
-def _obey(lines: Any, announcer: Announcer, agent: Agent, eyes: Runtime, told: threading.Event) -> None:
+def _obey(lines: Any, announcer: Announcer, agent: Agent, eyes: Runtime, announced: threading.Event) -> None:
     for line in lines:
         match json.loads(line):
             case ["arm", step, passes]:
                 announcer.arm(step, passes)
                 announcer.announce("!armed")
             case ["busy"]:
-                announcer.announce("!idle" if told.is_set() and not _is_busy(agent, eyes) else "!busy")
+                announcer.announce("!idle" if announced.is_set() and not _is_busy(agent, eyes) else "!busy")
     os.kill(os.getpid(), signal.SIGKILL)  # the test has gone away
 
 
@@ -190,15 +190,15 @@ def _is_busy(agent: Agent, eyes: Runtime) -> bool:
 def main(path: str) -> None:
     transfer_session.PAUSE = 0.2  # type: ignore[misc]  # after each cut: how long it is makes no difference to what follows
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(path)
-        door.listen()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
         print("ready", flush=True)
         while True:
-            connection, _ = door.accept()
+            connection, _ = listener.accept()
             if os.fork() == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the agent waits for its own programs
-                door.close()
+                listener.close()
                 try:
                     _live(connection)
                 finally:

@@ -93,8 +93,8 @@ class Doomed:
     def code(self) -> int | None:
         """Of a command that was typed, once it has ended: its exit status; None for one that was killed."""
         self._until(lambda: self._gone)
-        told = [answer.removeprefix("!code ") for answer in self._answers if answer.startswith("!code ")]
-        return int(told[0]) if told else None
+        codes = [answer.removeprefix("!code ") for answer in self._answers if answer.startswith("!code ")]
+        return int(codes[0]) if codes else None
 
     def arm(self, step: str, passes: int) -> None:
         """Die when it comes to that step for the so-manieth time from now on."""

@@ -73,9 +73,9 @@ class Two:
 
     def carry(self, kinds: tuple[str, str], args: Mapping[str, str]) -> None:
         pair = uuid.uuid4().hex
-        told = {**args, **self.direct, "pair": pair, "key": secrets.token_hex(32)}
+        arguments = {**args, **self.direct, "pair": pair, "key": secrets.token_hex(32)}
         for stage, kind, side in zip(self.both, kinds, ("source", "target"), strict=True):
-            order = OperationOrder(uuid.uuid4().hex, kind, {**told, "ticket": sign(f"pair:{pair}:{side}")})
+            order = OperationOrder(uuid.uuid4().hex, kind, {**arguments, "ticket": sign(f"pair:{pair}:{side}")})
             stage.operations[kind] = order
             stage.market.ask(order)
 

@@ -153,8 +153,8 @@ class Stage:
         """Nothing was told to be running, and charged, that did not run."""
         ahead = time.time() - time.monotonic()
         with self.market.changed:
-            told = list(zip(self.market.reports, self.market.arrived_at, strict=True))[since:]
-        for report, arrived in told:
+            received = list(zip(self.market.reports, self.market.arrived_at, strict=True))[since:]
+        for report, arrived in received:
             for row in report.instances:
                 at = arrived + ahead
                 ran = row.phase != "running" or self.clock.ran_within(row.id, at - TOLD_LATE_S, at)

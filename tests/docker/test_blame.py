@@ -39,8 +39,8 @@ def test_fault_031_what_is_done_on_the_host_is_the_hosts_fault(host: Host, order
     container = host.market.until_phase(order.id, "running", 1).container
     FROM_OUTSIDE[name](host.engine, container)
     assert host.market.until_phase(order.id, "exited", 1).failure_code in ("killed", "removed")
-    told = [row for report in host.market.reports for row in report.instances if row.id == order.id]
-    assert {row.failure_code for row in told} <= {"", "killed", "removed"}, "it was never anybody else's"
+    reported = [row for report in host.market.reports for row in report.instances if row.id == order.id]
+    assert {row.failure_code for row in reported} <= {"", "killed", "removed"}, "it was never anybody else's"
     host.market.want(replace(order, run="stopped"))
     host.market.until_phase(order.id, "stopped", 1)
     assert not any(item["State"] == "running" for item in host.containers(order))

@@ -67,8 +67,8 @@ def standing(host: Host, order: DesiredInstance) -> tuple[int, str]:
     return state["Pid"], state["StartedAt"]
 
 
-def phases_since(host: Host, told: int) -> set[str]:
-    return {row.phase for report in host.market.reports[told:] for row in report.instances}
+def phases_since(host: Host, report_count: int) -> set[str]:
+    return {row.phase for report in host.market.reports[report_count:] for row in report.instances}
 
 
 def test_fault_026_nothing_starts_after_a_restart_until_the_market_has_said_so(
@@ -86,14 +86,14 @@ def test_fault_026_nothing_starts_after_a_restart_until_the_market_has_said_so(
     assert host.inspect(order)["State"]["Status"] == "exited"
     assert len(host.containers(order)) == 1
 
-    told = len(host.market.reports)
+    report_count = len(host.market.reports)
     host.market.trouble = []
     assert host.market.until_phase(order.id, "exited", 1).failure_code == "engine_restarted"
-    assert len(host.market.reports) > told and host.inspect(order)["State"]["Status"] == "exited"
+    assert len(host.market.reports) > report_count and host.inspect(order)["State"]["Status"] == "exited"
     stale = replace(order, fence=0, generation=2)
     host.market.want(stale)
-    told = len(host.market.reports)
-    host.market.until(lambda _: len(host.market.reports) >= told + 2)
+    report_count = len(host.market.reports)
+    host.market.until(lambda _: len(host.market.reports) >= report_count + 2)
     assert host.inspect(order)["State"]["Status"] == "exited", "a fence from before says nothing"
     again = renamed(order)
     host.market.want(again)
@@ -113,11 +113,11 @@ def test_fault_028_an_engine_that_hangs_is_told_with_its_age(
     grown = host.market.until(lambda report: report.engine_age_s > slow.engine_age_s + 1.0)
     assert grown.engine_age_s > slow.engine_age_s, "it grows, and the agent goes on reporting"
     host.market.want(replace(order, generation=1, run="stopped"))
-    told = len(host.market.reports)
+    report_count = len(host.market.reports)
     there.signal(signal.SIGCONT)
     host.market.until_phase(order.id, "stopped", 1)
     assert host.market.reports[-1].engine_age_s == 0.0
-    assert "exited" not in phases_since(host, told)
+    assert "exited" not in phases_since(host, report_count)
     assert before[1] == host.inspect(order)["State"]["StartedAt"]
 
 
@@ -126,7 +126,7 @@ def test_fault_028_an_engine_that_hangs_is_told_with_its_age(
 def test_fault_029_an_engine_that_restores_is_the_same_run(
     there: SecondEngine, host: Host, order: DesiredInstance, end: str
 ) -> None:
-    before, told = run(host, order), len(host.market.reports)
+    before, report_count = run(host, order), len(host.market.reports)
     if end == "restarted":
         there.restart()
     else:
@@ -136,7 +136,7 @@ def test_fault_029_an_engine_that_restores_is_the_same_run(
     host.market.until(lambda report: len(host.market.reports) > known and report.engine_age_s == 0.0)
     row = host.market.until_phase(order.id, "running", 1)
     assert standing(host, order) == before
-    assert phases_since(host, told) <= {"running", "unknown"}, "it never ended, and was never said to"
+    assert phases_since(host, report_count) <= {"running", "unknown"}, "it never ended, and was never said to"
     assert row.run_seconds > 0 and len(host.containers(order)) == 1
 
 

@@ -59,12 +59,12 @@ def test_fault_041_a_program_that_ignores_the_stop_is_killed_after_its_grace(hos
     host.start()
     host.market.want(order)
     host.market.until_phase(order.id, "running", 1)
-    told = len(host.market.reports)
+    report_count = len(host.market.reports)
     host.market.want(replace(order, run="stopped"))
     host.market.until_phase(order.id, "stopped", 1)
     state = host.inspect(order)["State"]
     assert (state["ExitCode"], state["OOMKilled"]) == (137, False), "killed, since it did not go"
-    seen = [row.phase for report in host.market.reports[told:] for row in report.instances]
+    seen = [row.phase for report in host.market.reports[report_count:] for row in report.instances]
     assert set(seen) <= {"stopping", "stopped", "running"} and seen[-1] == "stopped"
     host.market.want(replace(order, run="gone"))
     host.market.until_absent(order.id)
@@ -144,8 +144,8 @@ def test_fault_034_an_agent_on_a_full_disk_goes_on(cramped: Host, small: Path, s
     host.stop()
     market.want(replace(order, generation=1))  # what it accepted on the full disk it has not forgotten
     host.start()
-    told = len(market.reports)
-    market.until(lambda _: len(market.reports) >= told + 2)
+    report_count = len(market.reports)
+    market.until(lambda _: len(market.reports) >= report_count + 2)
     assert not any(item["State"] == "running" for item in host.containers(order))
     (small / "filler").unlink()
     market.want(replace(order, generation=4))

@@ -80,19 +80,19 @@ def command(market: Market, tmp_path: Path, settings: Any) -> str:
 
 def test_one_command_makes_a_bare_machine_a_host(bare: Bare, market: Market, command: str, engine: Any) -> None:
     options = " --simulate-gpus T4:2 --sparse-disks --local-images"
-    code, told = bare.type(f"{command}{options} --ports 20000-20009")
-    assert code == 0, told
-    assert "enrolled as sim-1" in told and "no systemd runs here. Start the agent with:" in told
+    code, output = bare.type(f"{command}{options} --ports 20000-20009")
+    assert code == 0, output
+    assert "enrolled as sim-1" in output and "no systemd runs here. Start the agent with:" in output
     assert market.facts is not None and len(market.facts.gpus) == 2
-    assert "warning driver" in told or "problem driver" in told, "the doctor has looked first"
+    assert "warning driver" in output or "problem driver" in output, "the doctor has looked first"
     code, unit = bare.type("cat /etc/systemd/system/berth-agent.service")
     assert f"ExecStart={AGENT} run --state-dir /var/lib/berth-agent" in unit
     assert bare.type(f"{AGENT} run --once")[0] == 0
     assert len(market.reports) >= 2
-    code, told = bare.type(f"{command}{options}")
-    assert code == 0 and "enrolled as" not in told, "typed again it changes nothing"
-    code, told = bare.type("berth-agent uninstall")
-    assert code == 0, told
+    code, output = bare.type(f"{command}{options}")
+    assert code == 0 and "enrolled as" not in output, "typed again it changes nothing"
+    code, output = bare.type("berth-agent uninstall")
+    assert code == 0, output
     assert not engine.containers(all=True, filters={"label": f"{HOST_LABEL}={market.host_id}"})
 
 
@@ -104,8 +104,8 @@ def test_what_was_changed_on_its_way_is_not_run(bare: Bare, market: Market, comm
     else:
         [path] = market.releases.glob("*.whl" if spoilt == "wheel" else spoilt)
         path.write_bytes(path.read_bytes() + b" ")
-    code, told = bare.type(command)
+    code, output = bare.type(command)
     assert code != 0
-    assert "WARNING: 1 computed checksum did NOT match" in told or "is not what the command was made for" in told
+    assert "WARNING: 1 computed checksum did NOT match" in output or "is not what the command was made for" in output
     assert bare.type("test -e /opt/berth-agent/current")[0] == 1
     assert market.facts is None

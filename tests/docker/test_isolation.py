@@ -50,14 +50,14 @@ def test_names_are_resolved_inside(host: Host, order: DesiredInstance, ssh: Ssh)
 
 
 def test_the_rules_stand_and_come_back(engine: object) -> None:
-    wall = Firewall()
-    assert wall.assert_rules()
+    firewall = Firewall()
+    assert firewall.assert_rules()
     subprocess.run(["iptables", "-w", "-F", "BERTH"], check=True)
     subprocess.run(["iptables", "-w", "-D", "INPUT", *jumps()[1][1].split()], check=True)
-    assert wall.assert_rules()
+    assert firewall.assert_rules()
     shown = subprocess.run(["iptables", "-w", "-S"], check=True, capture_output=True, text=True).stdout.splitlines()
     standing = [line.strip() for line in shown if line.startswith(("-A BERTH ", "-A BERTH-IN "))]
-    assert standing in (rules(resolvers_of(wall.resolv_conf)), rules(resolvers_of(wall.resolv_conf), rate=False))
+    assert standing in (rules(resolvers_of(firewall.resolv_conf)), rules(resolvers_of(firewall.resolv_conf), rate=False))
     for chain, rule in jumps():
         assert f"-A {chain} {rule}" in shown
     lines = [line for line in shown if line.startswith("-A DOCKER-USER") and "-j BERTH-" not in line]

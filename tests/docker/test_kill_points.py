@@ -315,8 +315,8 @@ def test_clone_on_the_same_host(stage: Stage) -> None:
         stage.ask("copy_root", source=stage.box.id, target=stage.named("twin"), number="7", disk_gb="1")
 
     def run(stage: Stage) -> None:
-        twin = replace(stage.box, id=stage.id_of("twin"), generation=1, run="running", root=7, root_brought=True)
-        stage.orders["twin"] = replace(twin, gpu_uuids=gpus(stage, 3), mounts=[], ports=[(22, free_port())])
+        copied = replace(stage.box, id=stage.id_of("twin"), generation=1, run="running", root=7, root_brought=True)
+        stage.orders["twin"] = replace(copied, gpu_uuids=gpus(stage, 3), mounts=[], ports=[(22, free_port())])
         stage.market.want(stage.orders["twin"])
 
     def check(stage: Stage) -> None:

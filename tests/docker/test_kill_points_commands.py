@@ -231,9 +231,9 @@ def test_a_removal_of_leftovers_is_killed_at_each_step(owner: Owner) -> None:
     before = owner.machine.looks()
 
     def holds_nothing() -> None:
-        told = len(owner.market.envelopes)
+        message_count = len(owner.market.envelopes)
         with owner.machine.agent():
-            owner.market.until(lambda report: len(owner.market.envelopes) > told and report.holdings == [])
+            owner.market.until(lambda report: len(owner.market.envelopes) > message_count and report.holdings == [])
 
     def quarantined() -> str:
         """An instance that the market has lost by a restore; its agent ended."""

@@ -145,15 +145,15 @@ def test_fault_043_044_a_move_goes_on_after_a_cut_and_leaves_the_source_until_it
     renting.wait_for_state(alice, work, "stopped")
 
     # A clone on the same host, killed in the middle of its copying and begun again.
-    twin = order(alice, work, "clone", {"name": "twin"})
-    wait_until("the copy to begin", lambda: list(one.state.glob(f"disks/{uuid_of(twin)}.*")), pause=0.002)
+    copy = order(alice, work, "clone", {"name": "twin"})
+    wait_until("the copy to begin", lambda: list(one.state.glob(f"disks/{uuid_of(copy)}.*")), pause=0.002)
     stack.kill("agent-one")
     stack.restart("agent-one")
-    renting.wait_for_state(alice, twin, "running", timeout=120)
-    assert checksum(one.disk(uuid_of(twin)) / "model.bin") == model
-    assert one.get(uuid_of(twin), "installed") == b"by the renter"
-    assert len(one.running(uuid_of(twin))) == 1 and not one.running(key)
-    renting.release(alice, twin)
+    renting.wait_for_state(alice, copy, "running", timeout=120)
+    assert checksum(one.disk(uuid_of(copy)) / "model.bin") == model
+    assert one.get(uuid_of(copy), "installed") == b"by the renter"
+    assert len(one.running(uuid_of(copy))) == 1 and not one.running(key)
+    renting.release(alice, copy)
     renting.wait_for_state(alice, work, "stopped")
 
     # To the other host: the relay goes in the middle, then the receiving agent.

@@ -122,8 +122,8 @@ def test_a_running_instance_is_copied_there_and_back_with_names_owners_and_links
     assert (again["copied_files"], again["same_files"]) == ("0", str(len(NAMES) + 2))
     scene.market.until_done(scene.ask("down", "up/one", path="back"))
     assert contents(scene.disk / "back") == before
-    told = scene.ssh.must(scene.order, "cd /data/back; stat -c '%a %u' -- -rf 'a b'; readlink link")
-    assert told.split("\n")[:3] == ["750 0", "600 1000", "big"]
+    reported = scene.ssh.must(scene.order, "cd /data/back; stat -c '%a %u' -- -rf 'a b'; readlink link")
+    assert reported.split("\n")[:3] == ["750 0", "600 1000", "big"]
     assert scene.left() == []
 
 

@@ -150,7 +150,7 @@ def stopped_proxies(host: Host, order: DesiredInstance) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-WALLS: dict[str, tuple[str, str, Callable[[Host, DesiredInstance], AbstractContextManager[None]]]] = {
+BLOCKS: dict[str, tuple[str, str, Callable[[Host, DesiredInstance], AbstractContextManager[None]]]] = {
     "a rule for its bridge": (
         "0.0.0.0",
         DROPPED,
@@ -165,12 +165,12 @@ WALLS: dict[str, tuple[str, str, Callable[[Host, DesiredInstance], AbstractConte
 }
 
 
-@pytest.mark.parametrize("name", WALLS)
+@pytest.mark.parametrize("name", BLOCKS)
 def test_what_its_owner_keeps_out_is_seen_and_left_alone(
     host: Host, order: DesiredInstance, outside: Any, name: str
 ) -> None:
     """Connections are dead from outside though every rule of the engine stands; its network is not made anew for that."""
-    listen, why, wall = WALLS[name]
+    listen, why, block = BLOCKS[name]
     host.market.report_interval_s = 1.0
     host.config = replace(host.config, listen=listen)
     host.start()
@@ -180,7 +180,7 @@ def test_what_its_owner_keeps_out_is_seen_and_left_alone(
     reaches: Callable[[], bool] = (lambda: outside(port)) if listen == "0.0.0.0" else (lambda: greeted(listen, port))
     network = host.inspect(order)["NetworkSettings"]["Networks"][network_name(order.id)]["NetworkID"]
     wait_until("it is reached from outside", reaches)
-    with wall(host, order):
+    with block(host, order):
         cut = host.market.until_phase(order.id, "unknown", 1)
         assert (cut.failure_code, cut.detail) == (UNREACHABLE, why)
         assert not reaches()
@@ -216,8 +216,8 @@ def outside() -> Iterator[Callable[[int], bool]]:
 
 def greeted(address: str, port: int) -> bool:
     try:
-        with socket.create_connection((address, port), timeout=5) as door:
-            return door.recv(8) == b"SSH-2.0-"
+        with socket.create_connection((address, port), timeout=5) as connection:
+            return connection.recv(8) == b"SSH-2.0-"
     except OSError:
         return False
 
@@ -269,10 +269,10 @@ def test_what_a_renter_does_inside_is_never_the_hosts(
     full = subprocess.Popen(["docker", "exec", container, "perl", "-e", FULL_PERL], stdout=subprocess.PIPE, text=True)
     assert full.stdout is not None and full.stdout.readline() == "full\n"
     must("docker", "exec", container, "pkill", "-STOP", "-x", "sshd")
-    told, seen = len(host.market.reports), len(looks)
+    report_count, seen = len(host.market.reports), len(looks)
     eventually(lambda: len(looks) >= seen + 6, "it looks again")
     assert not any(looks[seen:])
-    assert {row.phase for report in host.market.reports[told:] for row in report.instances} <= {"running"}
+    assert {row.phase for report in host.market.reports[report_count:] for row in report.instances} <= {"running"}
     must("docker", "exec", container, "pkill", "-CONT", "-x", "sshd")
     full.kill()
     full.communicate()

@@ -53,8 +53,8 @@ def test_fault_031_a_pause_is_told_at_once_and_ends_by_itself(host: Host, runnin
     """By the engine or past it, in the kernel's own file."""
     since = len(host.market.reports)
     way(host, running, stop=True)
-    told = host.market.until_phase(running.id, "unknown", 1, patience=PROMPTLY)
-    assert told.failure_code == "paused"
+    reported = host.market.until_phase(running.id, "unknown", 1, patience=PROMPTLY)
+    assert reported.failure_code == "paused"
     way(host, running, stop=False)
     host.market.until_phase(running.id, "running", 1, patience=PROMPTLY)
     assert {row.failure_code for row in rows(host, running, since) if row.phase == "unknown"} == {"paused"}

@@ -100,8 +100,8 @@ def test_a_public_host_is_reached_and_a_firewalled_one_is_told(net: Net) -> None
     net.join(market, f"{MARKET}/24", host, f"{PUBLIC}/24")
     url = f"http://{MARKET}:8000"
     assert tried(net, host, market, url) == (PUBLIC, "")
-    wall = ["iptables", "-A", "INPUT", "-p", "tcp", "--dport", "20000:20999"]
-    net.run(host, *wall, "-j", "REJECT", "--reject-with", "tcp-reset")
+    rule = ["iptables", "-A", "INPUT", "-p", "tcp", "--dport", "20000:20999"]
+    net.run(host, *rule, "-j", "REJECT", "--reject-with", "tcp-reset")
     assert tried(net, host, market, url) == (PUBLIC, "refused")
     assert tried(net, host, market, url, udp="udp") == (PUBLIC, ""), "the wall is against TCP"
 

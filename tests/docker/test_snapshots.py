@@ -84,8 +84,8 @@ def test_fault_045_killed_while_taking_a_snapshot_during_heavy_writes(scene: Sce
     snapshot = uuid.uuid4().hex
     order = scene.ask("take_snapshot", snapshot=snapshot, volume=scene.volume, size_gb="1")
     scene.host.run_until_killed(point)
-    told = [row for report in scene.market.reports for row in report.operations if row.id == order.id]
-    assert all(row.phase == "running" for row in told), "never told as done before it is"
+    reported = [row for report in scene.market.reports for row in report.operations if row.id == order.id]
+    assert all(row.phase == "running" for row in reported), "never told as done before it is"
     assert not scene.snapshot_file(snapshot).exists()
     scene.host.start()
     assert_whole(scene, snapshot, scene.market.until_done(order))

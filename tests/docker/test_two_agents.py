@@ -108,9 +108,9 @@ def test_a_copy_from_before_folders_had_places_meets_the_claim(
         assert (code, "stop and disable it first" in line) == (1, True), "not while the original runs"
         # From where its process is not seen, as in another container, the owner says all the same that the copy is the host.
         take_over(host.config.host_id, FolderLocation("another", "", 1, "/somewhere/else"))
-        _, told = original.communicate(timeout=60)
+        _, output = original.communicate(timeout=60)
         assert original.returncode == 1
-        assert "belong to the agent of /somewhere/else" in told.splitlines()[-1]
+        assert "belong to the agent of /somewhere/else" in output.splitlines()[-1]
     assert live(host, order) == before
     assert said_by("adopt", "--state-dir", copy)[0] == 0
     assert said_by("run", "--once", "--state-dir", copy)[0] == 0

@@ -34,9 +34,9 @@ class Machine:
         return [*self._inside, sys.executable, "-m", "agents.daemon", *map(str, words), "--state-dir", str(self.state)]
 
     def must(self, *words: str | Path) -> str:
-        code, told = self.say(*words)
-        assert code == 0, told
-        return told
+        code, output = self.say(*words)
+        assert code == 0, output
+        return output
 
     def say(self, *words: str | Path, typed: str = "") -> tuple[int, str]:
         line = self.command(*words)
@@ -53,8 +53,8 @@ class Machine:
                 yield
             finally:
                 process.terminate()
-                _, told = process.communicate(timeout=60)
-        assert process.returncode == 0, told
+                _, output = process.communicate(timeout=60)
+        assert process.returncode == 0, output
 
     def looks(self) -> dict[str, Any]:
         """All that an agent could leave, asked without the agent."""
@@ -137,24 +137,24 @@ def test_uninstall_leaves_nothing_and_takes_nothing_of_a_renter(machine: Machine
         order = order_of(market)
         market.want(order)
         market.until_phase(order.id, "running", 1)
-        code, told = machine.say("uninstall")
-        assert (code, "stop it first" in told) == (1, True), told
+        code, output = machine.say("uninstall")
+        assert (code, "stop it first" in output) == (1, True), output
     there = machine.looks()
     assert len(there["containers"]) == 1 and there["loops"] and there["firewall"] != before["firewall"]
     assert f"berth-{order.id}" in there["networks"]
 
-    code, told = machine.say("uninstall")
+    code, output = machine.say("uninstall")
     assert code == 1
-    assert f"the market has 1 instances here ({order.id})" in told
-    assert f"data disk {order.id}" in told and "Drain the host" in told and "--force" in told
+    assert f"the market has 1 instances here ({order.id})" in output
+    assert f"data disk {order.id}" in output and "Drain the host" in output and "--force" in output
     market.desired.clear()
-    code, told = machine.say("uninstall")
+    code, output = machine.say("uninstall")
     assert code == 1, "what the market does not know may still be somebody's"
-    assert f"container berth-{order.id}-1" in told
+    assert f"container berth-{order.id}-1" in output
     assert machine.looks() == there, "a refusal changes nothing"
 
-    told = machine.must("uninstall", "--force")
-    assert f"removed container {order.id}" in told and f"removed disk disks/{order.id}.ext4" in told
+    output = machine.must("uninstall", "--force")
+    assert f"removed container {order.id}" in output and f"removed disk disks/{order.id}.ext4" in output
     assert machine.looks() == before
 
 
@@ -168,8 +168,8 @@ def test_uninstall_of_a_drained_host_needs_no_force(machine: Machine, market: Ma
         market.want(replace(order, generation=2, run="gone"))
         market.until_absent(order.id)
     market.trouble = ["503"]
-    code, told = machine.say("uninstall")
-    assert (code, "the market could not be asked" in told) == (1, True)
+    code, output = machine.say("uninstall")
+    assert (code, "the market could not be asked" in output) == (1, True)
     machine.must("uninstall")
     assert machine.looks() == before
 
@@ -193,8 +193,8 @@ def test_leftovers_of_a_quarantine_are_removed_by_their_id_alone(machine: Machin
         listed = machine.must("leftovers")
         assert listed.splitlines()[0] == unknown.id and known.id not in listed, "also while the agent runs"
         assert f"  data disk {unknown.id}.ext4, 1024 MiB" in listed and "  container " in listed and "  network " in listed
-        code, told = machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)
-        assert (code, "stop it first" in told) == (1, True), told
+        code, output = machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)
+        assert (code, "stop it first" in output) == (1, True), output
     before = machine.looks()
 
     for remove, typed, why in (
@@ -203,22 +203,22 @@ def test_leftovers_of_a_quarantine_are_removed_by_their_id_alone(machine: Machin
         (known.id, known.id, "not in quarantine"),
         (uuid.uuid4().hex, "", "not in quarantine"),
     ):
-        code, told = machine.say("leftovers", "--remove", remove, typed=typed)
-        assert (code, why in told) == (1, True), told
+        code, output = machine.say("leftovers", "--remove", remove, typed=typed)
+        assert (code, why in output) == (1, True), output
     market.trouble = ["503"]
     assert machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)[0] == 1, "nobody knows whose it is"
     market.desired[unknown.id] = unknown
-    code, told = machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)
-    assert (code, "The market knows" in told) == (1, True), told
+    code, output = machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)
+    assert (code, "The market knows" in output) == (1, True), output
     del market.desired[unknown.id]
     market.epoch = 3
     assert "new epoch" in machine.say("leftovers", "--remove", unknown.id, typed=unknown.id)[1]
     market.epoch = 2
     assert machine.looks() == before, "a refusal changes nothing"
 
-    code, told = machine.say("leftovers", "--remove", f"inst_{unknown.id}", typed=f"{unknown.id}\n")
-    assert code == 0, told
-    assert f"data disk {unknown.id}.ext4" in told and "deleted all" in told
+    code, output = machine.say("leftovers", "--remove", f"inst_{unknown.id}", typed=f"{unknown.id}\n")
+    assert code == 0, output
+    assert f"data disk {unknown.id}.ext4" in output and "deleted all" in output
     after = machine.looks()
     assert len(after["containers"]) == 1 and not any(unknown.id in item for item in [*after["networks"], *after["loops"]])
     assert not list(machine.state.rglob(f"{unknown.id}*"))
@@ -230,10 +230,10 @@ def test_leftovers_of_a_quarantine_are_removed_by_their_id_alone(machine: Machin
 
 def test_self_test_shows_each_check(machine: Machine, market: Market) -> None:
     enrolled(machine, market)
-    _, told = machine.say("self-test")
-    lines = told.splitlines()
-    assert any(line.startswith("passed   engine_version: ") for line in lines), told
+    _, output = machine.say("self-test")
+    lines = output.splitlines()
+    assert any(line.startswith("passed   engine_version: ") for line in lines), output
     assert any(line.startswith("measured disk_write: ") for line in lines)
-    assert any(line.startswith("measured network_up: ") or "press Test" in line for line in lines), told
+    assert any(line.startswith("measured network_up: ") or "press Test" in line for line in lines), output
     [place] = [number for number, line in enumerate(lines) if "root_limit" in line]
     assert lines[place].startswith("passed") or lines[place + 1].strip().startswith("->")

@@ -159,28 +159,28 @@ def test_fault_022_an_upgrade_that_breaks_is_taken_back(
     process = holder_of(host.state)
 
     factory.release(market, "0.2.0")
-    code, told = installed.say("upgrade", "--release-key", "ab" * 32)
-    assert (code, "not signed by the release key" in told) == (1, True), told
-    code, told = installed.say("upgrade")
-    assert (code, "given no release key" in told) == (1, True), told
+    code, output = installed.say("upgrade", "--release-key", "ab" * 32)
+    assert (code, "not signed by the release key" in output) == (1, True), output
+    code, output = installed.say("upgrade")
+    assert (code, "given no release key" in output) == (1, True), output
     own = ("--release-key", factory.public)
-    code, told = installed.say("upgrade", *own)
-    assert code == 0, told
-    assert "Version 0.2.0 runs; the market has heard it." in told
+    code, output = installed.say("upgrade", *own)
+    assert code == 0, output
+    assert "Version 0.2.0 runs; the market has heard it." in output
     assert market.reports[-1].agent_version == "0.2.0"
     assert holder_of(host.state) == process, "the process went on as another program"
     alike(host.inspect(order), before)
 
-    code, told = installed.say("upgrade", *own)
-    assert (code, told.splitlines()[-1]) == (0, "Version 0.2.0 is the market's newest.")
+    code, output = installed.say("upgrade", *own)
+    assert (code, output.splitlines()[-1]) == (0, "Version 0.2.0 is the market's newest.")
     spoil(market)
-    code, told = installed.say("upgrade", *own)
-    assert (code, "not signed" in told) == (1, True)
+    code, output = installed.say("upgrade", *own)
+    assert (code, "not signed" in output) == (1, True)
 
     # Crashing: the old version is started in its place.
     factory.release(market, "0.3.0", CRASHING)
-    code, told = installed.say("upgrade", *own, "--deadline", str(SHORT_S))
-    assert (code, "did not hear the new version" in told) == (1, True), told
+    code, output = installed.say("upgrade", *own, "--deadline", str(SHORT_S))
+    assert (code, "did not hear the new version" in output) == (1, True), output
     assert installed.version() == "0.2.0" and holder_of(host.state) not in (0, process)
     market.until(lambda report: report.agent_version == "0.2.0")
     alike(host.inspect(order), before)
@@ -188,8 +188,8 @@ def test_fault_022_an_upgrade_that_breaks_is_taken_back(
     # Mute: it runs, and nobody hears it.
     factory.release(market, "0.4.0", MUTE)
     heard = len(market.reports)
-    code, told = installed.say("upgrade", *own, "--deadline", str(SHORT_S))
-    assert (code, "did not hear the new version" in told) == (1, True), told
+    code, output = installed.say("upgrade", *own, "--deadline", str(SHORT_S))
+    assert (code, "did not hear the new version" in output) == (1, True), output
     assert installed.version() == "0.2.0" and holder_of(host.state) != 0, (host.state / "agent.log").read_text()
     market.until(lambda report: len(market.reports) > heard and report.agent_version == "0.2.0")
     market.until_phase(order.id, "running", 1)
@@ -200,13 +200,13 @@ def test_fault_022_an_upgrade_that_breaks_is_taken_back(
     good = (installed.prefix / "current").resolve()
     with subprocess.Popen(installed.line("upgrade", *own), cwd=installed.prefix, env=installed.env) as cut:
         wait_until("it has switched", lambda: installed.version() == "0.4.0")
-        code, told = installed.say("upgrade", *own, program=good / "bin" / "berth-agent")
-        assert (code, "Another upgrade of this host is under way" in told) == (1, True), told
+        code, output = installed.say("upgrade", *own, program=good / "bin" / "berth-agent")
+        assert (code, "Another upgrade of this host is under way" in output) == (1, True), output
         cut.kill()
     assert (installed.version(), (host.state / "upgrade.json").exists()) == ("0.4.0", True)
     factory.publish(market, "0.1.1", factory.wheels["0.2.0"].rename(factory.folder / "berth_agent-0.1.1-py3-none-any.whl"))
-    code, told = installed.say("upgrade", *own, program=good / "bin" / "berth-agent")
-    assert (code, "is older than 0.2.0" in told) == (1, True), told
+    code, output = installed.say("upgrade", *own, program=good / "bin" / "berth-agent")
+    assert (code, "is older than 0.2.0" in output) == (1, True), output
     assert installed.version() == "0.2.0"
     alike(host.inspect(order), before)
 
@@ -293,8 +293,8 @@ def test_the_key_that_enrolment_gave_is_kept(market: Market, tmp_path: Path) -> 
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert load_config(state).release_key == "cd" * 32
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-m", "agents.daemon", "upgrade", "--state-dir", state],
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert (told.returncode, "not installed by the market's install script" in told.stderr) == (1, True)
+    assert (output.returncode, "not installed by the market's install script" in output.stderr) == (1, True)

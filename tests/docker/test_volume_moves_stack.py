@@ -133,9 +133,9 @@ def test_a_volume_grows_in_use_and_goes_where_a_rent_wants_it(stack: Stack, engi
     assert (done["host"]["name"], done["attached_to"]) == ("two", second["id"])
     assert not [path for path in paths_with(one.state, key) if Path(path).is_file()] and not here.exists()
     [[outcome]] = stack.sql("SELECT outcome::text FROM storage_operation WHERE kind = 'receive_volume'")
-    told = json.loads(outcome)
-    assert at_cut > 0 and int(told["cuts"]) >= 1 and int(told["resumed_at"]) > 0, "it went on where it was cut"
-    print(f"\n{MEGABYTES} MB: {told}; chunks at the cut: {at_cut}; grown {applied}")
+    result = json.loads(outcome)
+    assert at_cut > 0 and int(result["cuts"]) >= 1 and int(result["resumed_at"]) > 0, "it went on where it was cut"
+    print(f"\n{MEGABYTES} MB: {result}; chunks at the cut: {at_cut}; grown {applied}")
 
     for instance in (first, second):
         renting.release(alice, instance)

@@ -152,16 +152,16 @@ class FakeHost:
 
     def sync(self) -> list[UUID]:
         """Report what is, take what should be; the strangers that the market names."""
-        strangers = self.deliver(self.report())
+        foreign = self.deliver(self.report())
         self.accept(desired_on_host(self.host.pk))
-        return strangers
+        return foreign
 
     def settle(self) -> None:
         """Exchange, work, exchange: what follows one change of the desired state. Without one, the work changes nothing."""
-        told = self.report()
+        reported = self.report()
         self.sync()
         self.work()
-        if self.report() != told:
+        if self.report() != reported:
             self.sync()
 
     def report(self) -> FakeReport:
@@ -234,7 +234,7 @@ def _work_on(box: Box) -> None:
 
 def _row(key: UUID, box: Box) -> ObservedRow:
     phase, generation = _phase(box)
-    told = phase in ("failed", "exited")
+    reported = phase in ("failed", "exited")
     if phase == "running" and box.cut:
         return ObservedRow(
             id=key, generation=generation, phase="unknown", detail=message_of(box.cut), failure_code=box.cut_code
@@ -246,8 +246,8 @@ def _row(key: UUID, box: Box) -> ObservedRow:
         gpu_uuids=box.gpus,
         container="c0ffee" if box.container else "",
         run_seconds=box.ran_s if phase == "exited" else 0.0,
-        detail=message_of(box.detail) if told else None,
-        failure_code=box.code if told else "",
+        detail=message_of(box.detail) if reported else None,
+        failure_code=box.code if reported else "",
     )
 
 

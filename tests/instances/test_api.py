@@ -271,8 +271,8 @@ WRITES = ("/start", "/stop", "/restart")
 def test_fault_099_someone_elses_instance_does_not_exist(
     bob: User, mallory: User, sign: Sign, host: FakeHost, running: Instance
 ) -> None:
-    for stranger in (bob, mallory, host.owner):
-        client = sign(stranger)
+    for other_user in (bob, mallory, host.owner):
+        client = sign(other_user)
         assert client.get("/api/v1/instances").json()["results"] == []
         for rest in READS:
             assert code(client.get(path(running, rest))) == (404, "not_found")

@@ -25,6 +25,6 @@ def carry_out(host: FakeHost, *, fail: str = "", outcome: dict[str, str] | None 
 def _ended(order_id: Any, kind: str, fail: str, outcome: dict[str, str] | None) -> OperationRow:
     if fail:
         return OperationRow(order_id, "failed", failure_code=fail, detail=message_of("It went wrong."))
-    told = {"checksum": CHECKSUM, "stored_bytes": str(3 * GIB - 1), "size_bytes": str(20 * GIB)}
+    result = {"checksum": CHECKSUM, "stored_bytes": str(3 * GIB - 1), "size_bytes": str(20 * GIB)}
     told_of = ("take_snapshot", "receive_volume")
-    return OperationRow(order_id, "done", outcome=(told if outcome is None else outcome) if kind in told_of else {})
+    return OperationRow(order_id, "done", outcome=(result if outcome is None else outcome) if kind in told_of else {})

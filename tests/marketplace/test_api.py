@@ -107,7 +107,7 @@ def test_join_tokens_need_a_price(bearer: Bearer, hana: User, price: Any) -> Non
 
 
 @pytest.fixture
-def strangers(alice: User, mallory: User) -> list[User]:
+def other_users(alice: User, mallory: User) -> list[User]:
     """A renter, and a host owner without a host."""
     mallory.is_host_owner = True
     mallory.save()
@@ -115,13 +115,13 @@ def strangers(alice: User, mallory: User) -> list[User]:
 
 
 @pytest.mark.parametrize("ask", ["get hosts/{}", "patch hosts/{}/listing", "post hosts/{}/maintenance"])
-def test_strangers_get_nothing(bearer: Bearer, strangers: list[User], hana: User, offer: Offer, ask: str) -> None:
+def test_strangers_get_nothing(bearer: Bearer, other_users: list[User], hana: User, offer: Offer, ask: str) -> None:
     method, path = ask.format(public_id("host", offer.host_id)).split()
     listing = [{"id": public_id("offr", offer.pk), "listed": False}]
     body = None if method == "get" else {"offers": listing, "draining": True}
     assert _send(Client(), method, path, body).status_code == 401
-    for stranger in strangers:
-        reply = _send(bearer(stranger), method, path, body)
+    for other_user in other_users:
+        reply = _send(bearer(other_user), method, path, body)
         assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
     other_scope = "hosts:write" if method == "get" else "hosts:read"
     assert _send(bearer(hana, other_scope), method, path, body).status_code == 403
@@ -129,9 +129,9 @@ def test_strangers_get_nothing(bearer: Bearer, strangers: list[User], hana: User
     assert (offer.listed, offer.gpu_free) == (True, 2)
 
 
-def test_lists_show_own_rows_only(bearer: Bearer, strangers: list[User], host: Host) -> None:
-    for stranger in strangers:
-        assert _get(bearer(stranger), "hosts")["results"] == []
+def test_lists_show_own_rows_only(bearer: Bearer, other_users: list[User], host: Host) -> None:
+    for other_user in other_users:
+        assert _get(bearer(other_user), "hosts")["results"] == []
     assert Client().get("/api/v1/hosts").status_code == 401
 
 

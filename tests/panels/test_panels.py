@@ -116,8 +116,8 @@ def test_another_host_owner_sees_nothing_of_it(bob: User, world: World) -> None:
 
 @pytest.mark.parametrize("panel", ["admin:index", "host_panel:index", "admin:billing_wallet_changelist"])
 def test_renters_and_strangers_are_sent_away(panel: str, mallory: User) -> None:
-    stranger = Client().get(reverse(panel), follow=True)
-    assert stranger.redirect_chain[-1][0].startswith(reverse("account_login"))
+    anonymous = Client().get(reverse(panel), follow=True)
+    assert anonymous.redirect_chain[-1][0].startswith(reverse("account_login"))
     assert _as(mallory).get(reverse(panel), follow=True).status_code == 403
 
 

@@ -80,12 +80,12 @@ def test_withdrawing_and_offering_again_changes_nothing_else(staff: Client) -> N
 def test_lists_open_for_staff_alone(staff: Client, alice: User, hana: User) -> None:
     make_code("TEN", 10)
     redeem_code(owner_id=alice.pk, code="TEN")
-    stranger = Client()
-    stranger.force_login(alice)
+    anonymous = Client()
+    anonymous.force_login(alice)
     for model in ("couponcode", "coupon", "order", "invoice"):
         address = reverse(f"admin:billing_{model}_changelist")
         assert staff.get(address).status_code == 200
-        assert stranger.get(address).status_code in (302, 403)
+        assert anonymous.get(address).status_code in (302, 403)
     assert staff.get(reverse("admin:billing_coupon_change", args=[Coupon.objects.get().pk])).status_code == 200
 
 

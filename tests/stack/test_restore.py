@@ -27,9 +27,9 @@ PARTS = ("worker", "relay", "web")
 
 def make_backup(stack: Stack) -> Path:
     parent = stack.folder / "backups"
-    told = stack.manage("backup", "--to", str(parent))
+    output = stack.manage("backup", "--to", str(parent))
     (folder,) = parent.iterdir()
-    assert str(folder) in told
+    assert str(folder) in output
     return folder
 
 
@@ -91,9 +91,9 @@ def test_fault_083_an_hour_old_backup_converges_by_itself(own_stack: Stack) -> N
         renting.wait_for_state(alice, steady, "stopped")
     stack.manage("verify_ledger")
     (findings,) = stack.sql("SELECT findings::text FROM marketplace_epoch")
-    told = "\n".join(json.loads(findings[0]))
+    output = "\n".join(json.loads(findings[0]))
     for word in ("generation 2 is taken over", "is stopped again", "It has failed.", f"stopped, on {late_gpu}"):
-        assert word in told, told
+        assert word in output, output
     assert stack.sql("SELECT 1 FROM marketplace_incident WHERE kind = 'after_backup' AND closed_at IS NULL")
     assert not stack.sql("SELECT 1 FROM marketplace_incident WHERE kind = 'strange_report'")
 
@@ -129,8 +129,8 @@ def _cut_short(stack: Stack, folder: Path) -> None:
         )
         assert refused.returncode != 0 and "broken off before its end" in refused.stderr, words
     worker = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1"]
-    told = subprocess.run(worker, cwd=ROOT, env=stack.env, capture_output=True, text=True, check=False, timeout=60)
-    assert told.returncode != 0 and "broken off before its end" in told.stderr
+    output = subprocess.run(worker, cwd=ROOT, env=stack.env, capture_output=True, text=True, check=False, timeout=60)
+    assert output.returncode != 0 and "broken off before its end" in output.stderr
 
 
 def _refused_while_connected(stack: Stack, folder: Path) -> str:
@@ -138,9 +138,9 @@ def _refused_while_connected(stack: Stack, folder: Path) -> str:
     with subprocess.Popen(psql, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as held:
         assert held.stdout is not None and held.stdin is not None
         held.stdout.readline()  # it is connected, and stays so while `cat` waits
-        told = restore(stack, folder, "--replace").stderr
+        output = restore(stack, folder, "--replace").stderr
         held.stdin.close()
-    return told
+    return output
 
 
 def _the_late_one_is_in_quarantine(stack: Stack, late: dict[str, Any], gpu: str) -> None:

@@ -144,8 +144,8 @@ def test_launch_and_several(bob: VastTerminal, box: int) -> None:
 def test_errors_are_read_by_the_client(bob: VastTerminal, box: int) -> None:
     said = bob.refused("create instance", "5", "--image", "berth-test")
     assert (said["status_code"], "Search again" in said["msg"]) == (404, True)
-    stranger = VastTerminal(bob.home, bob.url, "no-such-token")
-    assert stranger.refused("show user")["status_code"] == 401
+    signed_out = VastTerminal(bob.home, bob.url, "no-such-token")
+    assert signed_out.refused("show user")["status_code"] == 401
     assert bob.refused("take snapshot", str(box), "--repo", "a/b")["status_code"] == 501
 
 

@@ -232,11 +232,11 @@ def add_watches(renter: User) -> None:
     create_entry(user=renter, line="gpu=a100 count=8 price<0.90", action="rent", order=order)
     long = "gpu in [h200,b200] region in [eu-west,us-east] vram>=140 verified"
     create_entry(user=renter, line=long, lifetime=timedelta(days=30))
-    told = create_entry(user=renter, line="rtx-3090 price<0.30 not simulated")
+    entry = create_entry(user=renter, line="rtx-3090 price<0.30 not simulated")
     serve_entries(now=clock.now())
     cancelled = create_entry(user=renter, line="gtx-1080-ti")
     cancel_entry(user=renter, watch_id=cancelled.pk)
-    assert Watch.objects.get(pk=told.pk).state == "told"
+    assert Watch.objects.get(pk=entry.pk).state == "told"
 
 
 def keep_alive(hosts: dict[str, Host]) -> None:

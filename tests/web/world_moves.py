@@ -24,11 +24,11 @@ def move_pages(world: World) -> dict[str, tuple[str, str]]:
     here, there = world.hosts["lab-03"], world.hosts["sh-gpu-12"]
     still, cloned, moved = (_stopped(world, here, name) for name in ("baseline", "finetune-zh", "long-context"))
     to = Destination(offer_id=there.offers.order_by("price_micros")[0].pk, gpu_count=1)
-    twin = clone_instance(renter=world.alice, instance_id=cloned.pk, to=Destination(), name="finetune-zh-2")
+    copy = clone_instance(renter=world.alice, instance_id=cloned.pk, to=Destination(), name="finetune-zh-2")
     migrate_instance(renter=world.alice, instance_id=moved.pk, to=to)
     _tell("copy_root", 7 * GIB, 20 * GIB, "Copying the data disk.")
     _tell("receive_root", int(31.4 * GIB), 43 * GIB, "Cut off: the other host closed the line. Dialling again.")
-    ids = {name: public_id("inst", each.pk) for name, each in (("still", still), ("twin", twin), ("moved", moved))}
+    ids = {name: public_id("inst", each.pk) for name, each in (("still", still), ("twin", copy), ("moved", moved))}
     return {
         "move-clone": ("alice", f"/instances/{ids['still']}/clone"),
         "move-migrate": ("alice", f"/instances/{ids['still']}/migrate"),

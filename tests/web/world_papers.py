@@ -94,12 +94,12 @@ def _use(renter: User, host_owner: User, begin: datetime, minutes: int) -> None:
 
 
 def _orders(renter: User, payment_id: UUID) -> None:
-    told = (
+    text = (
         ("rent", "instance", "2 × RTX 4090 on lab-03", "hourly", 0, 920_000),
         ("term", "instance", "1 × H100 on hpc-a1 for 1 month", "reserved", 993 * UNIT + 600_000, 1_380_000),
         ("early_end", "instance", "1 × H100 on hpc-a1: ended early", "reserved", -412 * UNIT, None),
     )
-    for number, (kind, source, title, mode, amount, rate) in enumerate(told):
+    for number, (kind, source, title, mode, amount, rate) in enumerate(text):
         record_order(
             owner_id=renter.pk,
             kind=kind,

@@ -88,11 +88,11 @@ def test_a_log_in_from_a_new_device_is_mailed_and_a_known_one_is_not(kim: User) 
     sign_in(home)
     assert mails() == []
     sign_in(browser("198.51.100.7"))
-    (told,) = mails()
-    assert told.to == ["kim@example.com"]
-    assert "new device" in told.subject
-    assert "198.51.100.7" in told.body
-    assert "Firefox on Linux" in str(told.body)
+    (sent_mail,) = mails()
+    assert sent_mail.to == ["kim@example.com"]
+    assert "new device" in sent_mail.subject
+    assert "198.51.100.7" in sent_mail.body
+    assert "Firefox on Linux" in str(sent_mail.body)
 
 
 def test_tokens_and_keys_are_mailed_whoever_makes_them(kim: User, bearer: Bearer) -> None:
@@ -182,10 +182,10 @@ def test_sessions_are_listed_and_one_is_ended(kim: User) -> None:
 def test_nobody_ends_anothers_session(kim: User, mallory: User) -> None:
     mine = browser()
     sign_in(mine)
-    stranger = Client()
-    stranger.force_login(mallory)
+    other_client = Client()
+    other_client.force_login(mallory)
     session = AccountSession.objects.get(user=kim)
-    stranger.post(f"/settings/security/sessions/{public_id('sess', session.pk)}/end")
+    other_client.post(f"/settings/security/sessions/{public_id('sess', session.pk)}/end")
     assert is_in(mine)
 
 
@@ -303,8 +303,8 @@ def test_the_log_by_the_api(kim: User, mallory: User, bearer: Bearer) -> None:
     assert reader.get("/api/v1/account-events?kind=login").json()["results"] == []
     assert reader.get("/api/v1/account-events?kind=nonsense").status_code == 400
     assert bearer(kim, "keys:read").get("/api/v1/account-events").json()["code"] == "missing_scope"
-    strangers = bearer(mallory, "account:read").get("/api/v1/account-events").json()["results"]
-    assert [row["subject"].startswith("test") for row in strangers] == [True]
+    others_events = bearer(mallory, "account:read").get("/api/v1/account-events").json()["results"]
+    assert [row["subject"].startswith("test") for row in others_events] == [True]
 
 
 def test_strangers_are_sent_to_sign_in(client: Client, db: None) -> None:

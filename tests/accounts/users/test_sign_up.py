@@ -177,9 +177,9 @@ def test_a_stranger_cannot_lock_an_owner_out(db: None) -> None:
     home = Client(REMOTE_ADDR="192.0.2.1")
     assert sign_in(home, "kim@example.com") == "/instances"
     home.post("/accounts/logout/")
-    stranger = Client(REMOTE_ADDR="198.51.100.7")
+    other_client = Client(REMOTE_ADDR="198.51.100.7")
     for _ in range(6):
-        sign_in(stranger, "kim@example.com", "a-wrong-password")
+        sign_in(other_client, "kim@example.com", "a-wrong-password")
     assert sign_in(Client(REMOTE_ADDR="192.0.2.9"), "kim@example.com") == "/instances"
     for network in range(21):  # 21 × 5 wrong ones: beyond what one account takes in an hour
         for _ in range(5):

@@ -91,10 +91,10 @@ def test_production_requires_it_and_names_its_cookies_for_this_host_alone() -> N
     shown = f"from django.conf import settings as s; print([getattr(s, name) for name in {names}])"
     own = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     environment = {**own, **WHOLE, "DJANGO_SETTINGS_MODULE": "config.settings.prod"}
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", shown], cwd=Path(ROOT), env=environment, capture_output=True, text=True, check=True
     )
-    assert told.stdout.strip() == "[True, '__Host-sessionid', '__Host-csrftoken', True, None]"
+    assert result.stdout.strip() == "[True, '__Host-sessionid', '__Host-csrftoken', True, None]"
 
 
 def test_under_those_names_everything_works(alice: User, settings: Settings) -> None:

@@ -28,11 +28,11 @@ class LocalCommand:
         self._sending = threading.Lock()
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._told = [
+        self._pumps = [
             threading.Thread(target=self._show, args=(kind, pipe), daemon=True)
             for kind, pipe in ((1, self._process.stdout), (2, self._process.stderr))
         ]
-        for thread in (*self._told, threading.Thread(target=self._feed, daemon=True)):
+        for thread in (*self._pumps, threading.Thread(target=self._feed, daemon=True)):
             thread.start()
         threading.Thread(target=self._close, daemon=True).start()
 
@@ -53,7 +53,7 @@ class LocalCommand:
                 pipe.flush()
 
     def _close(self) -> None:
-        for thread in self._told:
+        for thread in self._pumps:
             thread.join()
         self._process.wait()
         with suppress(OSError):

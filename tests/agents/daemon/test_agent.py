@@ -135,10 +135,10 @@ def test_a_restarted_agent_takes_over_what_runs(market: Market, start_agent: Sta
     reports = len(market.reports)
     start_agent()
     market.until(lambda _: len(market.reports) > reports)
-    told = market.reports[reports]
-    assert [(item.phase, item.container) for item in told.instances] == [("running", row.container)]
-    assert told.facts is not None, "a new boot tells its facts"
-    assert not told.foreign
+    reported = market.reports[reports]
+    assert [(item.phase, item.container) for item in reported.instances] == [("running", row.container)]
+    assert reported.facts is not None, "a new boot tells its facts"
+    assert not reported.foreign
     boots = [item.boot_id for item in market.envelopes]
     assert len(set(boots)) == 2
     assert market.envelopes[reports].sequence == 1
@@ -180,10 +180,10 @@ def test_whoever_ended_it_is_remembered_over_a_crash(
     assert market.until_phase(wanted.id, "exited", 1).failure_code == code
     running.stop()
     again = start_agent()
-    told = len(market.reports)
+    reported = len(market.reports)
     forgetful = simulation(again)
     forgetful.who_ended = lambda container: pytest.fail("it was asked again")  # type: ignore[method-assign]
-    market.until(lambda report: len(market.reports) > told)
+    market.until(lambda report: len(market.reports) > reported)
     assert market.until_phase(wanted.id, "exited", 1).failure_code == code
 
 

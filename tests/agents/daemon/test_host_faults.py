@@ -111,9 +111,11 @@ def test_fault_057_a_clock_that_jumps_a_day_changes_no_life_and_no_second(
     sequences = [each.sequence for each in market.envelopes]
     assert len(boots) == 1
     assert sequences == sorted(set(sequences)), "messages are counted, not dated"
-    told = [row for report in market.reports for row in report.instances]
-    assert all(0 <= row.run_seconds <= elapsed for row in told), "no second more than really passed, whatever its clock says"
-    assert {row.phase for row in told}.isdisjoint({"failed", "exited"})
+    reported = [row for report in market.reports for row in report.instances]
+    assert all(0 <= row.run_seconds <= elapsed for row in reported), (
+        "no second more than really passed, whatever its clock says"
+    )
+    assert {row.phase for row in reported}.isdisjoint({"failed", "exited"})
     assert agent_with_a_clock.poll() is None
 
 

@@ -168,8 +168,8 @@ def test_a_real_host_does_not_join_a_fleet(market: Market, state: Path) -> None:
 def test_self_test_of_a_simulated_host(market: Market, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     enrol(market, state)
     assert main(["self-test", "--state-dir", str(state)]) == 0
-    told = capsys.readouterr().out
-    assert "measured gpu_present: Simulated: 2 found" in told
+    output = capsys.readouterr().out
+    assert "measured gpu_present: Simulated: 2 found" in output
 
 
 def test_uninstall_of_a_simulated_host(

@@ -45,8 +45,8 @@ def holding(instance: Instance, **changes: object) -> Holding:
 
 def agree(agent: Agent, *holdings: Holding, **more: object) -> DesiredState:
     """Both exchanges: the agent is told of the epoch, then says what it holds."""
-    told = agent.sync(report(epoch=0))
-    return agent.sync(report(**{"epoch": told.epoch, "holdings": list(holdings), **more}))
+    answer = agent.sync(report(epoch=0))
+    return agent.sync(report(**{"epoch": answer.epoch, "holdings": list(holdings), **more}))
 
 
 def free(agent: Agent) -> int:
@@ -58,8 +58,8 @@ def test_fault_082_no_gpu_of_a_host_is_sold_before_it_has_told_what_it_holds(age
     host, offer = Host.objects.get(pk=agent.host), Offer.objects.get(host=agent.host)
     with pytest.raises(OfferClosed, match="restore from a backup"):
         check_open(host, offer)
-    told = agent.sync(report(epoch=0, instances=[observed(running, "stopped")]))
-    assert told.epoch == Epoch.objects.get().number
+    answer = agent.sync(report(epoch=0, instances=[observed(running, "stopped")]))
+    assert answer.epoch == Epoch.objects.get().number
     running.refresh_from_db()
     assert (running.state, free(agent)) == (InstanceState.RUNNING, 0), "a report of an older epoch counts for nothing"
     state = agree(agent, holding(running), instances=[observed(running)])
@@ -118,9 +118,9 @@ def test_fault_082_what_the_backup_does_not_know_is_in_quarantine_not_killed(age
     state = agree(agent, holding(running), late)
     assert late.id not in {item.id for item in state.instances}, "nothing orders its end"
     assert free(agent) == 0
-    told = Incident.objects.get(kind=AFTER_BACKUP, closed_at=None).detail
-    assert "was rented after that" in told and other.uuid in told
-    assert told.splitlines() == Epoch.objects.get().findings
+    answer = Incident.objects.get(kind=AFTER_BACKUP, closed_at=None).detail
+    assert "was rented after that" in answer and other.uuid in answer
+    assert answer.splitlines() == Epoch.objects.get().findings
     agent.sync(report(epoch=state.epoch, instances=[observed(running)], holdings=[late]))
     assert free(agent) == 0
     agent.sync(report(epoch=state.epoch, instances=[observed(running)]))
@@ -144,18 +144,18 @@ def test_no_host_can_hide_what_others_found(enrolled: Callable[[], Agent], agent
     late = Holding(uuid4().hex, 2, 1, "running", [agent.facts.gpus[0].uuid])
     agree(agent, late)
     assert Incident.objects.filter(kind=AFTER_BACKUP).count() == 1, "one grows, and none is closed for another"
-    told = Epoch.objects.get().findings
-    assert agent.facts.gpus[0].uuid in told[-1]
-    assert Incident.objects.get(kind=AFTER_BACKUP, closed_at=None).detail.endswith(told[-1])
+    answer = Epoch.objects.get().findings
+    assert agent.facts.gpus[0].uuid in answer[-1]
+    assert Incident.objects.get(kind=AFTER_BACKUP, closed_at=None).detail.endswith(answer[-1])
 
 
 def test_what_one_host_tells_is_listed_up_to_a_bound(agent: Agent) -> None:
     begin_epoch(reason="a test")
     with use_case():
         close_agreement(host_id=agent.host, findings=[f"{n} {'x' * 1000}" for n in range(1000)])
-    told = Epoch.objects.get().findings
-    assert len(told) == 301 and told[-1].endswith("700 more are not listed.")
-    assert max(map(len, told)) < 600
+    answer = Epoch.objects.get().findings
+    assert len(answer) == 301 and answer[-1].endswith("700 more are not listed.")
+    assert max(map(len, answer)) < 600
 
 
 def test_no_host_can_settle_another_s_instance(enrolled: Callable[[], Agent], running: Instance) -> None:

@@ -97,8 +97,8 @@ def test_why_an_instance_failed(agent: Agent, rent: Callable[..., Instance], ali
             assert gettext(lie) == lie or gettext(lie) not in seen
     failure = api_of(alice).get(f"/api/v1/instances/{name}").json()["failure"]
     assert failure["detail"] == instance.failure_detail
-    told = api_of(alice).get(f"/api/v1/instances/{name}/events").json()["results"]
-    assert instance.failure_detail in [event["detail"] for event in told]
+    events = api_of(alice).get(f"/api/v1/instances/{name}/events").json()["results"]
+    assert instance.failure_detail in [event["detail"] for event in events]
 
 
 def test_what_it_says_while_it_works(agent: Agent, rent: Callable[..., Instance], alice: User) -> None:

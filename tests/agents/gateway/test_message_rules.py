@@ -201,7 +201,7 @@ def full_report(agent: Agent, instance: Instance, test_id: str) -> dict[str, Any
         sample=use,
         layers=[LayerProgress("abcdef012345", 5, 10, "downloading")],
     )
-    told = report(
+    reported = report(
         facts=dataclasses.replace(agent.facts, warnings=["A sentence."], images=["berth/base:1"]),
         instances=[seen],
         absent=[uuid4().hex],
@@ -210,7 +210,7 @@ def full_report(agent: Agent, instance: Instance, test_id: str) -> dict[str, Any
         gpu_events=[GpuEvent(gpu, 31)],
         disks=[DiskUse(instance.pk.hex, 5, 10, 1, 10)],
     )
-    body: dict[str, Any] = json.loads(encode(told))
+    body: dict[str, Any] = json.loads(encode(reported))
     body["self_test"] = {"id": test_id, "checks": [dataclasses.asdict(check) for check in good_checks(agent.facts)]}
     return body
 
@@ -374,10 +374,10 @@ def test_what_is_refused_is_named_in_plain_letters(agent: Agent, rented: Instanc
         Incident.objects.get(kind="report_refused_in_part"),
         HostEvent.objects.get(kind="report_refused_in_part"),
     )
-    for told in (incident.detail, event.detail):
-        assert told.startswith("Report.operations[0].outcome.")
-        assert is_printable(told)
-        assert len(told) <= 200
+    for reported in (incident.detail, event.detail):
+        assert reported.startswith("Report.operations[0].outcome.")
+        assert is_printable(reported)
+        assert len(reported) <= 200
 
 
 def test_outcomes_hold_no_number_that_a_column_cannot(agent: Agent) -> None:

@@ -54,14 +54,14 @@ def test_it_is_named_until_its_end_is_told(agent: Agent, alice: User) -> None:
 def test_secrets_are_sent_to_an_agent_that_does_not_have_them(agent: Agent, alice: User) -> None:
     operation, whole, bare = ask(agent.host, alice), {"volume": "v", "password": "s3cret"}, {"volume": "v"}
 
-    def told(*reported: ObservedOperation) -> list[dict[str, str]]:
+    def sent_arguments(*reported: ObservedOperation) -> list[dict[str, str]]:
         return [order.args for order in agent.sync(report(operations=list(reported))).operations]
 
-    assert [told(), told()] == [[whole], [whole]], "an answer may be lost"
+    assert [sent_arguments(), sent_arguments()] == [[whole], [whole]], "an answer may be lost"
     for _ in range(2):
-        assert told(tell(operation, "running")) == [bare]
-    assert told() == [whole], "an agent that restarted begins it again"
-    assert told(tell(operation, "running")) == [bare]
+        assert sent_arguments(tell(operation, "running")) == [bare]
+    assert sent_arguments() == [whole], "an agent that restarted begins it again"
+    assert sent_arguments(tell(operation, "running")) == [bare]
 
 
 def test_a_command_that_has_begun_is_not_sent_again(agent: Agent, alice: User) -> None:

@@ -108,9 +108,9 @@ def test_a_stranger_s_key_is_a_forgery(agent: Agent) -> None:
 
 
 def test_an_unknown_host_is_refused(client: Client) -> None:
-    stranger = Agent(client, host_id=uuid4().hex)
-    assert code_of(stranger.send()) == (401, "unknown_host")
-    assert audited() == [(stranger.host_id, "unknown_host")]
+    unknown_agent = Agent(client, host_id=uuid4().hex)
+    assert code_of(unknown_agent.send()) == (401, "unknown_host")
+    assert audited() == [(unknown_agent.host_id, "unknown_host")]
 
 
 def test_a_revoked_agent_is_refused(agent: Agent) -> None:
@@ -300,10 +300,10 @@ def test_what_a_stranger_claims_to_be_is_one_printable_line(client: Client, capl
     with override_settings(TRUSTED_PROXIES=1):
         assert post(client, SYNC, BODY, claimed).status_code == 401
     row = RefusedMessage.objects.get()
-    [told] = [record.getMessage() for record in caplog.records if "refused a message" in record.getMessage()]
-    for text in (row.claimed_host, row.remote_address, told):
+    [logged] = [record.getMessage() for record in caplog.records if "refused a message" in record.getMessage()]
+    for text in (row.claimed_host, row.remote_address, logged):
         assert is_printable(text)
-    assert len(told) < 300
+    assert len(logged) < 300
 
 
 def test_the_audit_names_the_address_that_our_own_proxy_saw(client: Client) -> None:

@@ -92,9 +92,9 @@ def test_a_new_key_takes_the_host_on(agent: Agent, rent: Rent, join_token: Calla
     assert renewed.host == agent.host
     assert Host.objects.count() == AgentIdentity.objects.count() == 1
     assert renewed.enrol(token).status_code == 201  # the reply was lost: asked again it is the same
-    told = renewed.sync()
-    assert [item.id for item in told.instances] == [instance.pk.hex]
-    assert told.slip_key != before.slip_key, "slips and grants under the old key are good for nothing"
+    answer = renewed.sync()
+    assert [item.id for item in answer.instances] == [instance.pk.hex]
+    assert answer.slip_key != before.slip_key, "slips and grants under the old key are good for nothing"
     assert Host.objects.get().state == HostState.ONLINE
     assert code_of(stolen.send()) == (401, "forged")
     assert {event.kind for event in HostEvent.objects.all()} >= {"agent_revoked", "enrolled_anew"}

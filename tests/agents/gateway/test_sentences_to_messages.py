@@ -109,14 +109,14 @@ def test_rows_of_before_are_converted_in_batches_and_lose_nothing(
     rent: Callable[..., Instance], agent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = rent(agent)
-    told = [
+    messages = [
         ("alert_over", "gpu_idle: it is not so any more", AlertOver),
         ("schedule_set", "Nothing is scheduled any more.", NoSchedule),
         ("snapshot_asked", "Copying.", Name),  # a name, whatever it is like
         ("failed", SAID, HostSays),
         ("renewal_failed", "These GPUs are taken.", None),
     ]
-    rows = [InstanceEvent.objects.create(instance=instance, kind=kind, detail=text, actor="x") for kind, text, _ in told]
+    rows = [InstanceEvent.objects.create(instance=instance, kind=kind, detail=text, actor="x") for kind, text, _ in messages]
     newer = InstanceEvent.objects.create(
         instance=instance, kind="failed", detail="unused", message=English(sentence="kept"), actor="x"
     )
@@ -127,7 +127,7 @@ def test_rows_of_before_are_converted_in_batches_and_lose_nothing(
     for _ in range(2):  # it may be run again
         with transaction.atomic():
             old.convert(connection)
-    for row, (_, text, form) in zip(rows, told, strict=True):
+    for row, (_, text, form) in zip(rows, messages, strict=True):
         row.refresh_from_db()
         assert row.detail == text
         assert (None if row.message is None else type(row.message)) == form

@@ -58,7 +58,7 @@ def ear(agent: Agent, listen: Callable[[str], Ear]) -> Ear:
     return listen(f"host:{agent.host_id}")
 
 
-def told(agent: Agent) -> DesiredInstance:
+def orders(agent: Agent) -> DesiredInstance:
     (wanted,) = agent.sync().instances
     return wanted
 
@@ -74,7 +74,7 @@ def test_an_order_s_slip_says_what_the_sync_says(
     version, slip = ear.slip()
     state = agent.sync()
     assert version == state.version
-    assert decrypt_early_order(state.slip_key, slip) == told(agent)
+    assert decrypt_early_order(state.slip_key, slip) == orders(agent)
     assert slip.isascii() and re.fullmatch(r"[0-9A-Za-z_-]+", slip), "whoever carries it reads nothing of it"
     instance = Instance.objects.get()
     assert instance.jupyter_token
@@ -94,8 +94,8 @@ def test_its_renter_s_scripts_hear_of_each_state(
         instance = rent(agent)
         agent.sync(report(instances=[observed(instance)]))
         stop_instance(renter=alice, instance_id=instance.pk)
-    told = [json.loads(scripts.slip()[1]) for _ in range(3)]
-    assert told == [
+    orders = [json.loads(scripts.slip()[1]) for _ in range(3)]
+    assert orders == [
         {"instance": public_id("inst", instance.pk), "state": state} for state in ("requested", "running", "stopping")
     ]
 
@@ -118,7 +118,7 @@ def test_a_start_has_a_slip_and_an_end_has_none(
     _, slip = ear.slip()
     again = decrypt_early_order(agent.sync().slip_key, slip)
     assert (again.generation, again.fence) == (2, 2)
-    assert again == told(agent)
+    assert again == orders(agent)
 
 
 def test_a_restart_waits_for_the_sync(

@@ -57,9 +57,9 @@ def test_fault_025_what_is_left_goes_before_anything_is_rented(
     fresh.enrol(join_token())
     offer = Offer.objects.get(host=fresh.host)
     assert (offer.gpu_total, offer.gpu_free) == (2, 0)
-    told = fresh.sync()
-    assert [(item.id, item.run) for item in told.instances] == [(lost.pk.hex, "gone")]
-    assert told.instances[0].fence >= lost.fence
+    answer = fresh.sync()
+    assert [(item.id, item.run) for item in answer.instances] == [(lost.pk.hex, "gone")]
+    assert answer.instances[0].fence >= lost.fence
     fresh.sync(report(instances=[ObservedInstance(lost.pk.hex, 1, "stopping", lost.gpu_uuids)]))
     assert Offer.objects.get(pk=offer.pk).gpu_free == 0
     again = fresh.sync(report(absent=[lost.pk.hex]))

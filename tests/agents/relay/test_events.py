@@ -70,10 +70,10 @@ def test_a_burst_becomes_few_events_and_the_last_is_told(start_relay: StartRelay
         next_event(lines)
         for _ in range(2_000):
             change_counters._notify_change_now((page_topic,))
-        newest, told = str(change_counters.version_of(page_topic)), 1
+        newest, sent_count = str(change_counters.version_of(page_topic)), 1
         while next_event(lines)["id"] != newest:
-            told += 1
-        assert told < 200
+            sent_count += 1
+        assert sent_count < 200
 
 
 def test_a_browser_that_comes_back_is_told_what_it_missed(start_relay: StartRelay, page_topic: str) -> None:

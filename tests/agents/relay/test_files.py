@@ -48,11 +48,11 @@ def test_any_name_is_listed_written_read_moved_and_removed(tell: Callable[..., N
     async def story(client: FileClient) -> None:
         for number, name in enumerate(ODD):
             content = os.urandom(1000 + number)
-            told = await client.write(f"{root}/{name}", content, early=bool(number % 2))
-            assert told == hashlib.sha256(content).hexdigest()
+            result = await client.write(f"{root}/{name}", content, early=bool(number % 2))
+            assert result == hashlib.sha256(content).hexdigest()
             assert (tmp_path / name).read_bytes() == content
             assert await client.read(f"{root}/{name}") == content
-            assert (await client.ask("sum", path=f"{root}/{name}"))["sha256"] == told
+            assert (await client.ask("sum", path=f"{root}/{name}"))["sha256"] == result
         found = await client.list(root)
         assert {name: (item["kind"], item.get("leads_to")) for name, item in found.items()} == {
             **dict.fromkeys(ODD, ("file", None)),
@@ -93,8 +93,8 @@ def test_an_upload_that_broke_off_goes_on_where_it_was(
         await client.say(do="write", path=path, size=len(content), key=key)
         assert (await client.word())["offset"] >= 2**20
         async with files(relay, host) as ws:  # the same file from elsewhere: it takes over
-            told = await FileClient(ws).write(path, content, key=key, early=False)
-        assert told == hashlib.sha256(content).hexdigest()
+            result = await FileClient(ws).write(path, content, key=key, early=False)
+        assert result == hashlib.sha256(content).hexdigest()
         with pytest.raises(Refused) as refused:
             await client.word()
         assert refused.value.code == "taken_over"
@@ -185,8 +185,8 @@ def test_a_grant_to_read_leads_to_one_path_alone(tell: Callable[..., None], tmp_
         assert await client.read(f"{tmp_path}/other") == b"0123456789"
         assert await client.read(offset=4, most=3) == b"456"
         assert await client.refusal("read", offset=11) == "past_end"
-        told = (await client.ask("sum", path=f"{tmp_path}/other"))["sha256"]
-        assert told == hashlib.sha256(b"0123456789").hexdigest()
+        result = (await client.ask("sum", path=f"{tmp_path}/other"))["sha256"]
+        assert result == hashlib.sha256(b"0123456789").hexdigest()
         assert await client.refusal("remove", path=f"{tmp_path}/other") == "unknown_request"
         assert await client.refusal("list", path="/") == "unknown_request"
 

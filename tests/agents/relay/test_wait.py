@@ -52,12 +52,12 @@ def test_all_who_wait_for_a_topic_wake_and_no_one_else(start_relay: StartRelay, 
     other = f"{topic}0"
     with ThreadPoolExecutor(6) as pool:
         waiting = [pool.submit(relay.wait, topic, 0) for _ in range(5)]
-        stranger = pool.submit(relay.wait, other, 0)
+        other_client = pool.submit(relay.wait, other, 0)
         relay.until_waiting(topic, 5)
         relay.until_waiting(other)
         touch(topic)
         assert {reply.result() for reply in waiting} == {change_counters.version_of(topic)}
-        assert stranger.result() == 0
+        assert other_client.result() == 0
 
 
 def test_no_burst_between_two_waits_is_lost(relay: Relay, topic: str) -> None:
@@ -280,8 +280,8 @@ def test_a_slip_reaches_its_own_topic_only(start_relay: StartRelay, topic: str) 
 
 
 def test_a_stranger_s_slip_does_not_end_the_listening(relay: Relay, topic: str) -> None:
-    stranger = redis.Redis.from_url(os.environ["REDIS_URL"])
-    stranger.publish(change_counters.early_order_channel(topic), "no version")
-    stranger.close()
+    other_client = redis.Redis.from_url(os.environ["REDIS_URL"])
+    other_client.publish(change_counters.early_order_channel(topic), "no version")
+    other_client.close()
     touch(topic)
     assert relay.wait(topic, since=0) == change_counters.version_of(topic)

@@ -159,8 +159,8 @@ def test_what_the_bucket_has_is_compared_page_by_page(
         execute("DELETE FROM billing_seal WHERE number > 1")
         execute("UPDATE billing_posting SET memo = 'x' WHERE id > (SELECT upto FROM billing_seal)")
     seal_ledger()
-    told = [finding.detail for finding in anchor_findings()]
-    assert len(told) == 4 and "the head of seal 2 was" in told[0] and "seal 3 is missing" in told[1]
+    details = [finding.detail for finding in anchor_findings()]
+    assert len(details) == 4 and "the head of seal 2 was" in details[0] and "seal 3 is missing" in details[1]
     with pytest.raises(CommandError):
         call_command("verify_ledger", stdout=StringIO())
 

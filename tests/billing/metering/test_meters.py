@@ -196,8 +196,8 @@ def test_overlapping_meters_of_one_source_are_refused_by_the_database(source: So
     source.start()
     source.prove(at(seconds=100))
     source.close()
-    twin = source.meter
-    twin.pk = None
-    twin.opened_at = twin.settled_until = at(seconds=50)
+    second = source.meter
+    second.pk = None
+    second.opened_at = second.settled_until = at(seconds=50)
     with pytest.raises(IntegrityError, match="meters_of_a_source_never_overlap"), transaction.atomic():
-        twin.save(force_insert=True)
+        second.save(force_insert=True)

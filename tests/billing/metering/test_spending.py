@@ -58,8 +58,8 @@ def test_each_way_of_cutting_adds_up_to_the_same(spender: User, client: Client) 
     client.force_login(spender)
     whole = 2 * RATE + 15 * UNIT  # 30 hours of a disk at 12 a day
     for by in ("day", "mode", "source"):
-        told = read(client, f"?by={by}")
-        assert told["total"] == f"{whole / UNIT:.2f}", by
+        result = read(client, f"?by={by}")
+        assert result["total"] == f"{whole / UNIT:.2f}", by
     assert [row["key"] for row in read(client, "?by=day")["rows"]] == ["2025-03-01", "2025-03-02"]
     assert {row["key"] for row in read(client, "?by=mode")["rows"]} == {"", "storage"}
     assert read(client, "?since=2025-03-02&until=2025-03-02")["rows"][0]["key"] == "2025-03-02"

@@ -94,9 +94,9 @@ def test_a_used_bonus_is_paid_for_when_its_top_up_goes_back(market: Market, spen
     assert refundable_micros(spent) == 0
     token = issue_token(user=alice, name="t", scopes=["billing:read"])[1]
     api = Client(headers={"authorization": f"Bearer {token}"})
-    told = api.get(f"/api/v1/topups/{public_id('topup', spent.pk)}").json()
-    assert told["bonus"] == {"given": "20.00", "used": "20.00", "repaid": "16.666"}
-    assert (told["refundable"], told["refund_takes"]) == ("0.00", "0.00")
+    topup = api.get(f"/api/v1/topups/{public_id('topup', spent.pk)}").json()
+    assert topup["bonus"] == {"given": "20.00", "used": "20.00", "repaid": "16.666"}
+    assert (topup["refundable"], topup["refund_takes"]) == ("0.00", "0.00")
 
 
 def test_what_the_page_did_not_name_is_not_taken(market: Market, spent: Payment, alice: User) -> None:

@@ -90,10 +90,10 @@ def test_a_saved_card_fills_the_wallet_and_the_signed_message_comes(base: str, a
     _with_card(base, alice, "4242424242424242")
     assert top_up_low_wallets(now=clock.now()) == 1
     assert balance(alice) == 50 * UNIT
-    told = StripeEvent.objects.filter(kind="payment_intent.succeeded")
-    _until(told.exists)  # signed by localstripe, delivered over HTTP, verified here
+    events = StripeEvent.objects.filter(kind="payment_intent.succeeded")
+    _until(events.exists)  # signed by localstripe, delivered over HTTP, verified here
     apply_events(now=clock.now())
-    assert (told.get().outcome, balance(alice)) == ("known", 50 * UNIT)
+    assert (events.get().outcome, balance(alice)) == ("known", 50 * UNIT)
     assert ledger_findings() == []
 
 

@@ -150,8 +150,8 @@ def test_a_payment_without_a_row_is_known_by_its_marks(market: Market, alice: Us
 def test_what_is_not_ours_is_left_alone(market: Market, alice: User) -> None:
     intent = market.stripe._intent(500, "usd", {}, "cus_other")
     market.stripe._settle(intent)
-    stranger = market.stripe._intent(500, "usd", {"berth_payment": uuid4().hex, "berth_owner": uuid4().hex}, "cus_x")
-    market.stripe._settle(stranger)
+    other_intent = market.stripe._intent(500, "usd", {"berth_payment": uuid4().hex, "berth_owner": uuid4().hex}, "cus_x")
+    market.stripe._settle(other_intent)
     market.deliver_all()
     assert (Payment.objects.count(), outside()) == (0, 0)
 

@@ -127,8 +127,8 @@ def test_staff_refund_with_a_reason(market: Market, alice: User, stella: User) -
         assert staff.post(address, {**asked, "reason": "double payment"}).status_code == 302
     refund = Refund.objects.get()
     assert (refund.reason, refund.actor, balance(alice)) == ("double payment", f"staff:{stella.pk.hex}", 70 * UNIT)
-    told = staff.post(address, {**asked, "reason": "more", "refund": "90", "key": uuid4().hex}, follow=True)
-    assert "At most 70.00 of this payment is unspent" in told.content.decode()
+    answer = staff.post(address, {**asked, "reason": "more", "refund": "90", "key": uuid4().hex}, follow=True)
+    assert "At most 70.00 of this payment is unspent" in answer.content.decode()
 
 
 def test_staff_ask_for_a_comparison(market: Market, stella: User, alice: User) -> None:

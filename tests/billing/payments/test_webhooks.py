@@ -21,16 +21,16 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def told(market: Market, alice: User) -> dict[str, object]:
+def delivered(market: Market, alice: User) -> dict[str, object]:
     """The message that a payment has succeeded."""
     cache.clear()
     market.stripe.pay(str(market.top_up(alice, 25).session_id))
     return next(event for event in market.stripe.events if event["type"] == "payment_intent.succeeded")
 
 
-def test_fault_073_forged_ones_are_refused_and_only_counted(market: Market, told: dict[str, object]) -> None:
-    body, signature = market.stripe.message(told, SECRET)
-    wrong = market.stripe.message(told, "whsec_guessed")[1]
+def test_fault_073_forged_ones_are_refused_and_only_counted(market: Market, delivered: dict[str, object]) -> None:
+    body, signature = market.stripe.message(delivered, SECRET)
+    wrong = market.stripe.message(delivered, "whsec_guessed")[1]
     signed_at, _, mark = signature.partition(",")
     changed = body.replace(b"2500", b"9500")
     attempts = [
@@ -47,41 +47,43 @@ def test_fault_073_forged_ones_are_refused_and_only_counted(market: Market, told
 
 @pytest.mark.parametrize(("age_s", "status"), [(0, 200), (299, 200), (301, 400), (86_400, 400), (-299, 200), (-301, 400)])
 def test_fault_073_a_signature_is_good_for_five_minutes(
-    market: Market, told: dict[str, object], age_s: int, status: int
+    market: Market, delivered: dict[str, object], age_s: int, status: int
 ) -> None:
     with time_machine.travel(clock.now(), tick=False):
-        assert market.post(*market.stripe.message(told, SECRET, int(time.time()) - age_s)) == status
+        assert market.post(*market.stripe.message(delivered, SECRET, int(time.time()) - age_s)) == status
     assert StripeEvent.objects.count() == (1 if status == 200 else 0)
     assert refusal_counts()["stale"] == (0 if status == 200 else 1)
 
 
 def test_fault_071_a_replayed_delivery_is_kept_once_and_changes_nothing(
-    market: Market, told: dict[str, object], alice: User
+    market: Market, delivered: dict[str, object], alice: User
 ) -> None:
-    message = market.stripe.message(told, SECRET)
+    message = market.stripe.message(delivered, SECRET)
     for _ in range(5):
         assert market.post(*message) == 200
         apply_events(now=clock.now())
-    assert StripeEvent.objects.get(pk=told["id"]).deliveries == 5
+    assert StripeEvent.objects.get(pk=delivered["id"]).deliveries == 5
     assert balance(alice) == 25 * UNIT
     with time_machine.travel(clock.now() + timedelta(minutes=6)):
         assert market.post(*message) == 400
-    assert StripeEvent.objects.get(pk=told["id"]).deliveries == 5
+    assert StripeEvent.objects.get(pk=delivered["id"]).deliveries == 5
 
 
-def test_fault_073_two_secrets_hold_while_one_is_replaced(market: Market, told: dict[str, object], settings: object) -> None:
-    assert market.post(*market.stripe.message(told, SECRET)) == 200
-    assert market.post(*market.stripe.message(told, SECOND)) == 200
-    body, first = market.stripe.message(told, "whsec_unknown")
-    both = first + "," + market.stripe.message(told, SECOND)[1].partition(",")[2]
+def test_fault_073_two_secrets_hold_while_one_is_replaced(
+    market: Market, delivered: dict[str, object], settings: object
+) -> None:
+    assert market.post(*market.stripe.message(delivered, SECRET)) == 200
+    assert market.post(*market.stripe.message(delivered, SECOND)) == 200
+    body, first = market.stripe.message(delivered, "whsec_unknown")
+    both = first + "," + market.stripe.message(delivered, SECOND)[1].partition(",")[2]
     assert market.post(body, both) == 200
     settings.STRIPE_WEBHOOK_SECRETS = [SECOND]  # type: ignore[attr-defined]  # pytest-django's
-    assert market.post(*market.stripe.message(told, SECRET)) == 400
+    assert market.post(*market.stripe.message(delivered, SECRET)) == 400
 
 
-def test_without_secrets_everything_is_forged(market: Market, told: dict[str, object], settings: object) -> None:
+def test_without_secrets_everything_is_forged(market: Market, delivered: dict[str, object], settings: object) -> None:
     settings.STRIPE_WEBHOOK_SECRETS = []  # type: ignore[attr-defined]  # pytest-django's
-    assert market.post(*market.stripe.message(told, "")) == 400
+    assert market.post(*market.stripe.message(delivered, "")) == 400
 
 
 MALFORMED = [
@@ -100,9 +102,9 @@ def test_signed_nonsense_is_refused(market: Market, body: str) -> None:
     assert (StripeEvent.objects.count(), refusal_counts()["malformed"]) == (0, 1)
 
 
-def test_it_stands_outside_sign_in_and_csrf(market: Market, told: dict[str, object]) -> None:
+def test_it_stands_outside_sign_in_and_csrf(market: Market, delivered: dict[str, object]) -> None:
     browser = Client(enforce_csrf_checks=True)
-    body, signature = market.stripe.message(told, SECRET)
+    body, signature = market.stripe.message(delivered, SECRET)
     asked = {"content_type": "application/json", "headers": {"Stripe-Signature": signature}}
     assert browser.post("/stripe/webhook", body, **asked).json() == {"received": True, "new": True}  # type: ignore[arg-type]
     assert browser.post("/stripe/webhook", body, **asked).json() == {"received": True, "new": False}  # type: ignore[arg-type]
@@ -116,9 +118,11 @@ def test_kinds_that_nobody_asked_for_are_ticked_off(market: Market) -> None:
     assert StripeEvent.objects.get().outcome == "nothing to look at"
 
 
-def test_what_was_kept_while_stripe_was_down_is_applied_later(market: Market, told: dict[str, object], alice: User) -> None:
+def test_what_was_kept_while_stripe_was_down_is_applied_later(
+    market: Market, delivered: dict[str, object], alice: User
+) -> None:
     market.stripe.is_down = True
-    assert market.post(*market.stripe.message(told, SECRET)) == 200
+    assert market.post(*market.stripe.message(delivered, SECRET)) == 200
     assert apply_events(now=clock.now()) == 0
     assert (StripeEvent.objects.get().applied_at, balance(alice)) == (None, 0)
     market.stripe.is_down = False

@@ -54,7 +54,7 @@ def complete(connect: Connect, **changes: Any) -> str:
     return str(account["id"])
 
 
-def told(client: Client, kind: str, about: dict[str, Any], number: int = 1, **more: Any) -> None:
+def deliver(client: Client, kind: str, about: dict[str, Any], number: int = 1, **more: Any) -> None:
     """One signed delivery over HTTP, and the sweep after it."""
     event = {"id": f"evt_{number}", "object": "event", "type": kind, "created": int(clock.now().timestamp())}
     body = json.dumps({**event, "data": {"object": about}, **more})
@@ -161,13 +161,13 @@ def test_an_account_that_stripe_restricts_later_is_not_paid_until_it_is_well(
     PayoutAccount.objects.update(pays_from=NOW)  # three days later
     waiting = request_payout(owner_id=hana.pk, requested_by="test", amount_micros=10_000_000)
     complete(connect, capabilities={"transfers": "inactive"}, requirements={"disabled_reason": "rejected.fraud"})
-    told(hanas, "account.updated", {"id": account_id, "object": "account"}, account=account_id)
+    deliver(hanas, "account.updated", {"id": account_id, "object": "account"}, account=account_id)
     assert ConnectedAccount.objects.get().needs == "rejected.fraud"
     send_payout(payout_id=waiting.pk)
     assert (Payout.objects.get().state, connect.transfers) == ("pending", {})
     assert "Stripe can't pay you right now" in hanas.get(reverse("payouts")).content.decode()
     complete(connect)
-    told(hanas, "capability.updated", {"id": "transfers", "object": "capability"}, 2, account=account_id)
+    deliver(hanas, "capability.updated", {"id": "transfers", "object": "capability"}, 2, account=account_id)
     send_payout(payout_id=waiting.pk)
     assert Payout.objects.get().state == "paid"
 
@@ -178,7 +178,7 @@ def test_nothing_is_asked_for_while_it_is_restricted(connect: Connect, hana: Use
     hanas.get(reverse("payout_connect_return"))
     earn(hana, 100, ago=40)
     complete(connect, payouts_enabled=False)
-    told(hanas, "payout.failed", {"id": "po_1", "object": "payout"}, account=account_id)
+    deliver(hanas, "payout.failed", {"id": "po_1", "object": "payout"}, account=account_id)
     with pytest.raises(PayoutAccountUnfinished):
         request_payout(owner_id=hana.pk, requested_by="test")
 
@@ -193,11 +193,11 @@ def test_a_reversal_is_heard_and_posted_once(connect: Connect, hana: User, hanas
     payout = request_payout(owner_id=hana.pk, requested_by="test")
     send_payout(payout_id=payout.pk)
     (transfer_id,) = connect.transfers
-    told(hanas, "transfer.created", {"id": transfer_id, "object": "transfer"}, 1)
+    deliver(hanas, "transfer.created", {"id": transfer_id, "object": "transfer"}, 1)
     assert Payout.objects.get().state == "paid"
     connect.reverse(transfer_id)
     for number in (2, 2, 3):
-        told(hanas, "transfer.reversed", {"id": transfer_id, "object": "transfer"}, number)
+        deliver(hanas, "transfer.reversed", {"id": transfer_id, "object": "transfer"}, number)
     assert (Payout.objects.get().state, balance(hana)) == ("failed", before)
     assert Posting.objects.filter(kind="payout").count() == 2
     assert not StripeEvent.objects.filter(applied_at=None).exists()
@@ -211,7 +211,7 @@ def test_an_account_that_was_closed_at_stripe_is_not_paid_and_heals(connect: Con
     earn(hana, 100, ago=40)
     PayoutAccount.objects.update(pays_from=NOW)  # three days later
     connect.accounts.clear()
-    told(hanas, "account.updated", {"id": gone, "object": "account"}, account=gone)
+    deliver(hanas, "account.updated", {"id": gone, "object": "account"}, account=gone)
     with pytest.raises(PayoutAccountUnfinished):
         request_payout(owner_id=hana.pk, requested_by="test")
     connect.forget_keys()
@@ -229,7 +229,7 @@ def test_an_account_that_was_closed_at_stripe_is_not_paid_and_heals(connect: Con
 
 def test_accounts_and_transfers_of_others_are_left_alone(connect: Connect, hanas: Client) -> None:
     connect.transfers["tr_x"] = {"id": "tr_x", "object": "transfer", "amount": 1, "currency": "usd", "reversed": True}
-    told(hanas, "account.updated", {"id": "acct_other", "object": "account"}, 1, account="acct_other")
-    told(hanas, "transfer.reversed", {"id": "tr_x", "object": "transfer"}, 2)
+    deliver(hanas, "account.updated", {"id": "acct_other", "object": "account"}, 1, account="acct_other")
+    deliver(hanas, "transfer.reversed", {"id": "tr_x", "object": "transfer"}, 2)
     outcomes = set(StripeEvent.objects.values_list("outcome", flat=True))
     assert outcomes == {"not an account of this market", "not a transfer of this market"}

@@ -164,11 +164,11 @@ def test_nobody_elses(hana: User, mallory: User) -> None:
     earn(hana, 100, ago=40)
     account(hana)
     payout = ask(hana)
-    stranger = as_user(mallory)
-    assert stranger.get(f"/api/v1/payouts/{public_id('payout', payout.pk)}").status_code == 404
-    assert stranger.get("/api/v1/payouts").json()["results"] == []
-    assert stranger.get("/api/v1/payout-account").status_code == 404
-    assert "3000" not in stranger.get("/hosts/payouts").content.decode()
+    other_user = as_user(mallory)
+    assert other_user.get(f"/api/v1/payouts/{public_id('payout', payout.pk)}").status_code == 404
+    assert other_user.get("/api/v1/payouts").json()["results"] == []
+    assert other_user.get("/api/v1/payout-account").status_code == 404
+    assert "3000" not in other_user.get("/hosts/payouts").content.decode()
 
 
 # -- the console
@@ -385,13 +385,13 @@ def test_the_owner_is_told_at_the_old_address_too(hana: User) -> None:
     client = confirmed(hana)
     AccountEvent.objects.create(user=hana, kind="email.changed", subject="former@example.com", at=NOW)
     client.post("/hosts/payouts/account", BANK)
-    told = OutgoingMail.objects.order_by("to")
-    assert [(row.to, row.subject) for row in told] == [
+    mails = OutgoingMail.objects.order_by("to")
+    assert [(row.to, row.subject) for row in mails] == [
         ("former@example.com", "Your account: Payout account changed"),
         ("hana@example.com", "Your account: Payout account changed"),
     ]
-    assert "3000" in told[0].body
-    assert IBAN not in told[0].body
+    assert "3000" in mails[0].body
+    assert IBAN not in mails[0].body
 
 
 def test_a_new_account_waits_three_days_at_every_door(hana: User) -> None:

@@ -52,11 +52,11 @@ def place(team: Team, user: User) -> str:
 def test_strangers_are_sent_to_sign_in_or_told_nothing(client: Client, mallory: User, path: str) -> None:
     for address in ("/settings/teams", path, "/settings/teams/join/x"):
         assert client.get(address)["Location"].startswith("/accounts/login/")
-    stranger = as_(mallory)
-    assert "You're not in a team yet" in text(stranger, "/settings/teams")
-    assert stranger.get(path).status_code == 404
+    other_user = as_(mallory)
+    assert "You're not in a team yet" in text(other_user, "/settings/teams")
+    assert other_user.get(path).status_code == 404
     for verb in ("rename", "delete", "transfer"):
-        assert stranger.post(f"{path}/{verb}", {"name": "x"}).status_code in (302, 303, 404)
+        assert other_user.post(f"{path}/{verb}", {"name": "x"}).status_code in (302, 303, 404)
     assert Team.objects.get().name == "Vision <lab>"
 
 

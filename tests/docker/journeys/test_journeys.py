@@ -308,10 +308,10 @@ def test_a_clone_and_a_move_to_another_host(desk: Desk, here: Engine, away: Engi
         desk.says("The clone isn't charged until it runs.")
         desk.look("cloning")
     desk.is_now("Running")
-    twin = desk.instance
-    assert twin != walker
-    assert (here.state / "mounts" / twin / "model.bin").read_bytes() == model
-    assert here.runs(twin) and not here.runs(walker)
+    copy = desk.instance
+    assert copy != walker
+    assert (here.state / "mounts" / copy / "model.bin").read_bytes() == model
+    assert here.runs(copy) and not here.runs(walker)
     desk.release()
 
     # Given up on the way; then all the way.

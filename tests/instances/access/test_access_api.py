@@ -58,7 +58,7 @@ def change(client: Client, instance: Instance, **body: Any) -> Any:
     return client.patch(path(instance, "/access"), body, content_type="application/json")
 
 
-def told(host: FakeHost, instance: Instance) -> Any:
+def desired_row(host: FakeHost, instance: Instance) -> Any:
     """What the host's agent is told of it."""
     return next(row for row in desired_instances(host.host.pk) if row.id == instance.pk)
 
@@ -77,15 +77,15 @@ def test_new_keys_of_the_account_reach_instances_with_all_keys(
         second = key(rin)
     sent.assert_any_call("instances.follow_keys", (rin.pk.hex,))  # its owner is written to, too
     assert credentials.apply_account_keys(user_id=rin.pk) == 1
-    assert set(told(host, every).ssh_keys) == {second.public_key, first.public_key}
-    assert told(host, some).ssh_keys == [first.public_key]
+    assert set(desired_row(host, every).ssh_keys) == {second.public_key, first.public_key}
+    assert desired_row(host, some).ssh_keys == [first.public_key]
 
     with patch(SENT) as sent, django_capture_on_commit_callbacks(execute=True):
         remove_ssh_key(user=rin, key_id=first.pk)
     sent.assert_called_once_with("instances.follow_keys", (rin.pk.hex,))
     assert credentials.apply_all_account_keys() == 2  # the hint was lost: the sweep finds both
     assert credentials.apply_all_account_keys() == 0
-    assert (told(host, every).ssh_keys, told(host, some).ssh_keys) == ([second.public_key], [])
+    assert (desired_row(host, every).ssh_keys, desired_row(host, some).ssh_keys) == ([second.public_key], [])
     assert change(api, some, ssh_key_ids=None).json()["ssh_keys"] == [second.public_key]
     kinds = InstanceEvent.objects.filter(instance=some, kind__startswith="keys_").order_by("pk")
     assert list(kinds.values_list("kind", "actor")) == [
@@ -117,13 +117,13 @@ def test_a_password_is_told_once_and_is_what_crypt_knows(api: Client, host: Fake
     reply = post(api, path(running, "/password"), key="one")
     password = reply.json()["password"]
     assert (reply.status_code, len(password)) == (201, 20)
-    hashed = told(host, running).password_hash
+    hashed = desired_row(host, running).password_hash
     script = "print crypt($ARGV[0], $ARGV[1])"
     crypt = subprocess.run(["perl", "-e", script, password, hashed], capture_output=True, text=True, check=True)
     assert crypt.stdout == hashed
     repeated = post(api, path(running, "/password"), key="one").json()
     assert repeated == {**reply.json(), "password": None}
-    assert told(host, running).password_hash == hashed
+    assert desired_row(host, running).password_hash == hashed
     assert post(api, path(running, "/password?dry_run=true")).json()["password"] is None
 
     stored = reload(running)
@@ -133,10 +133,10 @@ def test_a_password_is_told_once_and_is_what_crypt_knows(api: Client, host: Fake
     assert password not in api.get(path(running, "/events")).content.decode()
 
     assert post(api, path(running, "/password")).json()["password"] != password
-    assert told(host, running).password_hash != hashed
+    assert desired_row(host, running).password_hash != hashed
     for _ in range(2):
         assert api.delete(path(running, "/password")).json()["password_set_at"] is None
-    assert told(host, running).password_hash == ""
+    assert desired_row(host, running).password_hash == ""
 
 
 # -- addresses
@@ -145,12 +145,12 @@ def test_a_password_is_told_once_and_is_what_crypt_knows(api: Client, host: Fake
 def test_addresses_are_networks(api: Client, host: FakeHost, running: Instance) -> None:
     reply = change(api, running, allow_from=["203.0.113.7", " 2001:db8::/32", "203.0.113.7/32"])
     assert reply.json()["allow_from"] == ["203.0.113.7/32", "2001:db8::/32"]
-    assert told(host, running).allow_from == ["203.0.113.7/32", "2001:db8::/32"]
+    assert desired_row(host, running).allow_from == ["203.0.113.7/32", "2001:db8::/32"]
     wrong = change(api, running, allow_from=["203.0.113.0/24", "203.0.113.1/24", "everyone"])
     assert wrong.status_code == 400
     assert [error["field"] for error in wrong.json()["errors"]] == ["allow_from.1", "allow_from.2"]
     assert change(api, running, allow_from=["10.0.0.1"] * 33).status_code == 400
-    assert told(host, running).allow_from == ["203.0.113.7/32", "2001:db8::/32"]
+    assert desired_row(host, running).allow_from == ["203.0.113.7/32", "2001:db8::/32"]
     assert change(api, running, allow_from=[]).json()["allow_from"] == []
 
 
@@ -209,13 +209,13 @@ def test_udp_ports_are_published_for_both_protocols_at_one_number(api: Client, h
     opened = change(api, running, udp_ports=[51820]).json()
     assert [row["container"] for row in opened["ports"] if row["extra"]] == [7860, 51820]
     assert udp_of(opened) == [51820] and opened["ports_pending"] is True
-    assert told(host, running).udp_ports == [51820]
+    assert desired_row(host, running).udp_ports == [51820]
     # `ports` lists all of them: one that stays keeps its protocols, one that is left out is closed.
     assert udp_of(change(api, running, ports=[51820]).json()) == [51820]
     assert change(api, running, udp_ports=[22]).json()["errors"][0]["field"] == "udp_ports.0"
     assert change(api, running, ports=list(range(1, 8)), udp_ports=[8, 9]).status_code == 400
     closed = change(api, running, ports=[7860]).json()
-    assert udp_of(closed) == [] and told(host, running).udp_ports == []
+    assert udp_of(closed) == [] and desired_row(host, running).udp_ports == []
     details = [event["detail"] for event in api.get(path(running, "/events")).json()["results"]]
     assert any("51820/udp" in text for text in details)
 
@@ -228,7 +228,7 @@ def test_a_host_that_udp_does_not_reach_is_refused(api: Client, host: FakeHost, 
     for reply in (change(api, running, udp_ports=[51820, 53]), post(api, "/api/v1/instances", order)):
         assert (reply.status_code, reply.json()["code"]) == (409, "udp_unsupported")
         assert "self-test" in reply.json()["detail"]
-    assert told(host, running).udp_ports == [51820], "what it has stays open"
+    assert desired_row(host, running).udp_ports == [51820], "what it has stays open"
 
 
 @pytest.mark.parametrize("changes", [{"publishes_udp": False}, {"publishes_udp": True, "address": ""}])

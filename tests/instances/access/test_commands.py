@@ -336,9 +336,9 @@ def test_commands_are_the_renters_own_and_need_the_scope(
     made = run(api, running).json()
     answer(host, b"out")
     address = path(running, f"/exec/{made['id']}")
-    stranger = sign(bob)
-    assert run(stranger, running).status_code == stranger.get(address).status_code == 404
-    assert stranger.delete(address).status_code == 404
+    other_user = sign(bob)
+    assert run(other_user, running).status_code == other_user.get(address).status_code == 404
+    assert other_user.delete(address).status_code == 404
     other = order_running(rin, host)
     assert api.get(path(other, f"/exec/{made['id']}")).status_code == 404
     narrow = sign(rin, "instances:read", "instances:write")

@@ -39,10 +39,10 @@ def folder(tmp_path: Path, settings: Settings) -> Path:
 
 
 def refused(folder: Path, *words: str) -> str:
-    with pytest.raises(CommandError) as told:
+    with pytest.raises(CommandError) as error:
         call_command("restore", "--from", str(folder), *words)
     assert not Epoch.objects.exists()
-    return str(told.value)
+    return str(error.value)
 
 
 def change(folder: Path, **fields: Any) -> None:
@@ -102,8 +102,8 @@ def test_other_keys_and_another_currency_are_refused(folder: Path, settings: Set
 
 
 def test_a_database_that_holds_something_is_not_given_up_unasked(folder: Path) -> None:
-    told = refused(folder)
-    assert "is not empty" in told or "other connections" in told
+    error = refused(folder)
+    assert "is not empty" in error or "other connections" in error
 
 
 def test_a_client_that_is_too_old_is_named_with_the_version_that_is_needed(

@@ -101,14 +101,14 @@ def test_of_two_restores_at_once_the_second_is_refused(database: Database, backu
         (held / tool).chmod(0o755)
     with database.begin("restore", "--from", str(backup), PG_BIN=str(held)) as first:
         wait_until("the first is about to write", begun.exists)
-        code, told = database.manage("restore", "--from", str(backup))
+        code, output = database.manage("restore", "--from", str(backup))
         go.write_text("go\n")
         said = "".join(first.communicate())
-    assert (code, "Another restore of this database is under way" in told) == (1, True), told
+    assert (code, "Another restore of this database is under way" in output) == (1, True), output
     assert first.returncode == 0, said
     assert database.rows("SELECT count(*) FROM marketplace_epoch") == [(1,)]
-    code, told = database.manage("restore", "--from", str(backup), "--replace")
-    assert code == 0, told
+    code, output = database.manage("restore", "--from", str(backup), "--replace")
+    assert code == 0, output
 
 
 DAMAGES: list[dict[str, Any]] = [
@@ -135,30 +135,30 @@ def test_a_damaged_manifest_is_told_before_anything_is_replaced(database: Databa
         with pytest.raises(BadBackup, match="damaged"):
             read_manifest(backup)
     write(DAMAGES[-1])
-    code, told = database.manage("restore", "--from", str(backup))
-    assert (code, told.count("\n")) == (1, 1), told
-    assert told.startswith("CommandError: ") and "damaged" in told
+    code, output = database.manage("restore", "--from", str(backup))
+    assert (code, output.count("\n")) == (1, 1), output
+    assert output.startswith("CommandError: ") and "damaged" in output
     assert database.rows("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
     (backup / MANIFEST).write_text(json.dumps({name: value for name, value in json.loads(whole).items() if name != "sum"}))
-    code, told = database.manage("restore", "--from", str(backup))
-    assert code == 0, "a backup of a version that wrote no sum: " + told
+    code, output = database.manage("restore", "--from", str(backup))
+    assert code == 0, "a backup of a version that wrote no sum: " + output
 
 
 def test_a_full_disk_is_named_and_nothing_is_left(database: Database, backup: Path, tmp_path: Path) -> None:
     """In a mount of its own, which is too small for the dump, then for the registry."""
-    code, told = database.manage("restore", "--from", str(backup))
-    assert code == 0, told
+    code, output = database.manage("restore", "--from", str(backup))
+    assert code == 0, output
     place, layers = tmp_path / "small", tmp_path / "layers"
     place.mkdir()
     layers.mkdir()
     (layers / "layer").write_bytes(os.urandom(8_000_000))
     for size in ("200k", "6m"):
         command = f"backup --to {place}/backups --registry {layers}; ls -A {place}/backups"
-        code, told = database.in_small_place(place, size, command)
-        assert "No space left" in told or f"{place}/backups is full" in told
-        lines = told.splitlines()
+        code, output = database.in_small_place(place, size, command)
+        assert "No space left" in output or f"{place}/backups is full" in output
+        lines = output.splitlines()
         assert len(lines) == 1 and lines[0].startswith("CommandError: ") and "Nothing of this backup is left." in lines[0], (
-            told
+            output
         )
 
 
@@ -173,10 +173,10 @@ def test_images_that_find_no_room_are_unpacked_by_the_same_command_again(databas
     (made,) = (tmp_path / "backups").iterdir()
     again = f"restore --from {made} --replace --registry {small}/registry"
     command = f"{again}; mount -o remount,size=9m {small}; $MANAGE {again} && ls -A {small}/registry {small}/registry/docker"
-    code, told = database.in_small_place(small, "2m", command)
-    broken, _, rest = told.partition("Type the same `manage.py restore` again, with --replace")
-    assert "No space left on device" in broken and "Traceback" not in told, told
-    assert code == 0 and rest.split()[-4:] == [f"layer-{number}" for number in range(4)], told
+    code, output = database.in_small_place(small, "2m", command)
+    broken, _, rest = output.partition("Type the same `manage.py restore` again, with --replace")
+    assert "No space left on device" in broken and "Traceback" not in output, output
+    assert code == 0 and rest.split()[-4:] == [f"layer-{number}" for number in range(4)], output
     assert ".berth-unpacking" not in rest
 
 
@@ -194,8 +194,8 @@ def test_a_second_backup_of_the_same_second_is_told_to_wait(tmp_path: Path, monk
 
 
 def test_a_backup_that_is_killed_leaves_nothing_that_looks_whole(database: Database, backup: Path, tmp_path: Path) -> None:
-    code, told = database.manage("restore", "--from", str(backup))
-    assert code == 0, told
+    code, output = database.manage("restore", "--from", str(backup))
+    assert code == 0, output
     held, begun = tmp_path / "held", tmp_path / "begun"
     held.mkdir()
     tools = postgres_client().folder
@@ -209,10 +209,10 @@ def test_a_backup_that_is_killed_leaves_nothing_that_looks_whole(database: Datab
         os.killpg(running.pid, signal.SIGKILL)
     (left,) = place.iterdir()
     assert left.name.startswith(".") and left.name.endswith(".partial")
-    code, told = database.manage("restore", "--from", str(left), "--replace")
-    assert (code, "is no backup" in told) == (1, True)
-    code, told = database.manage("backup", "--to", str(place))
-    assert code == 0, told
+    code, output = database.manage("restore", "--from", str(left), "--replace")
+    assert (code, "is no backup" in output) == (1, True)
+    code, output = database.manage("backup", "--to", str(place))
+    assert code == 0, output
 
 
 # After which call the restore is killed; `Path.rename` puts the ledger's anchors aside, one by one.
@@ -248,8 +248,8 @@ def test_a_restore_that_is_killed_anywhere_ends_right_when_it_is_typed_again(dat
         heads = sorted((path.parent == anchors, path.name) for path in anchors.rglob("seal-*"))
         return [images, heads, [line.partition(" These heads are in ")[0] for line in findings]]
 
-    code, told = database.manage(*since_the_backup(), **settings)
-    assert code == 0, told
+    code, output = database.manage(*since_the_backup(), **settings)
+    assert code == 0, output
     in_peace = outcome()
     assert "registry/docker/layer" in in_peace[0] and "anchored up to seal 6" in str(in_peace[2])
     assert [name[:14] for is_here, name in in_peace[1] if is_here] == ["seal-000000000"]
@@ -261,14 +261,14 @@ def test_a_restore_that_is_killed_anywhere_ends_right_when_it_is_typed_again(dat
         assert killed.returncode == -signal.SIGKILL, f"{name} was not reached: {complained}"
         wait_until("nobody is connected", lambda: database.rows(OTHERS) == [(0,)])
         assert database.rows("SELECT to_regclass('public.unfinished_restore') IS NULL") == [(False,)], name
-        code, told = database.manage(*words, **settings)
-        assert code == 0, f"after {name}: {told}"
+        code, output = database.manage(*words, **settings)
+        assert code == 0, f"after {name}: {output}"
         assert outcome() == in_peace, f"after {name}, {count}"
 
 
 def test_a_database_that_does_not_answer_is_one_line(database: Database, backup: Path, tmp_path: Path) -> None:
     away = Database(database.url.replace(NAME, "berth_nowhere"))
     for words in (("backup", "--to", str(tmp_path / "none")), ("restore", "--from", str(backup))):
-        code, told = away.manage(*words)
-        assert (code, told.count("\n")) == (1, 1) and "does not answer" in told and "does not exist" in told, told
+        code, output = away.manage(*words)
+        assert (code, output.count("\n")) == (1, 1) and "does not answer" in output and "does not exist" in output, output
     assert not (tmp_path / "none").exists()

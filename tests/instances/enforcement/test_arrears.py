@@ -105,8 +105,8 @@ def test_the_ladder_from_low_to_the_end_of_the_data(
     assert (standing.state, standing.next_state_at) == ("exhausted", ends)
     assert send() == 1
     assert f"earliest deletion is at {ends:%Y-%m-%d %H:%M} UTC" in mailoutbox[-1].body
-    told = [told_at(hours, ends - timedelta(days=days), seconds=1) for days in (7, 3, 1)]
-    assert told == [1, 1, 1]
+    notices = [told_at(hours, ends - timedelta(days=days), seconds=1) for days in (7, 3, 1)]
+    assert notices == [1, 1, 1]
     assert [message.subject for message in mailoutbox[2:]] == [f"box: data will be deleted at {ends:%Y-%m-%d %H:%M} UTC"] * 3
     assert announced_releases([short.pk]) == {short.pk: ends}
     told_at(hours, ends, seconds=-1)

@@ -171,11 +171,11 @@ def test_marks_are_told_once_each_and_nothing_is_stopped(rin: User, host: FakeHo
     """7.20 are two hours of 3.60: half after one, 80 % after 1 h 36 min, all after two."""
     budget(rin, 7.20, hard=False)
     instance = order_running(rin, host)
-    told = []
+    messages = []
     for minutes in (59, 2, 34, 2, 22, 2, 60):
         run_for(host, hours, minutes=minutes)
-        told.append([mark.facts["percent"] for mark in highest_notices_of(person_id=rin.pk, now=clock.now())])
-    assert told == [[], [50], [50], [80], [80], [100], [100]]
+        messages.append([mark.facts["percent"] for mark in highest_notices_of(person_id=rin.pk, now=clock.now())])
+    assert messages == [[], [50], [50], [80], [80], [100], [100]]
     assert (queue_notices(now=clock.now()), queue_notices(now=clock.now())) == (3, 0)
     assert sorted(message.subject for message in sent()) == [f"Budget Alice: {mark}% spent" for mark in (100, 50, 80)]
     assert reload(instance).state == "running"

@@ -30,8 +30,8 @@ def test_every_renter_on_the_host_is_told_once(rin: User, host: FakeHost, hana: 
         detail="A new NVMe.",
     )
     assert (notify_of_maintenance(), notify_of_maintenance()) == (1, 0)
-    told = "disk: 3 Mar 09:30 UTC – 3 Mar 12:30 UTC. The host says: “A new NVMe.”"
-    assert events(mine) == [("maintenance_announced", told)]
+    text = "disk: 3 Mar 09:30 UTC – 3 Mar 12:30 UTC. The host says: “A new NVMe.”"
+    assert events(mine) == [("maintenance_announced", text)]
     assert (events(elsewhere), events(leaving)) == ([], [])
     cancel_maintenance(actor_id=hana.pk, host_id=host.host.pk, maintenance_id=window.pk)
     assert (notify_of_maintenance(), notify_of_maintenance()) == (1, 0)

@@ -48,8 +48,8 @@ def guarded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 def report(host: FakeHost) -> None:
     """What has been seen, without the host's own row, which a wrong time would change too."""
-    told = host.report()
-    observe_report(host_id=host.host.pk, rows=told.rows, absent=told.absent, foreign=(), at=clock.now())
+    reported = host.report()
+    observe_report(host_id=host.host.pk, rows=reported.rows, absent=reported.absent, foreign=(), at=clock.now())
 
 
 @pytest.mark.django_db
@@ -100,8 +100,8 @@ def test_a_jump_is_watched_until_the_clock_has_run_evenly(jump: float) -> None:
     guard = ClockGuard()
 
     def trouble(counted: float, jumped: float = 0.0) -> str:
-        wall = NOON + timedelta(seconds=counted + jumped)
-        return english(guard.trouble(wall=wall, counted_s=counted, database=wall))
+        wall_clock = NOON + timedelta(seconds=counted + jumped)
+        return english(guard.trouble(wall=wall_clock, counted_s=counted, database=wall_clock))
 
     assert trouble(0) == ""
     assert f"jumped by {jump:.0f} s" in trouble(10, jump)
@@ -112,5 +112,5 @@ def test_a_jump_is_watched_until_the_clock_has_run_evenly(jump: float) -> None:
 def test_small_corrections_and_slow_passes_are_no_jumps() -> None:
     guard = ClockGuard()
     for counted, ahead in ((0.0, 0.0), (5_000.0, MOST_S - 1), (90_000.0, 0.0)):
-        wall = NOON + timedelta(seconds=counted + ahead)
-        assert guard.trouble(wall=wall, counted_s=counted, database=wall) is None
+        wall_clock = NOON + timedelta(seconds=counted + ahead)
+        assert guard.trouble(wall=wall_clock, counted_s=counted, database=wall_clock) is None

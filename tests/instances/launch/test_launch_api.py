@@ -223,8 +223,8 @@ def test_what_the_host_reports_is_shown(api: Client, able: FakeHost) -> None:
     row = Instance.objects.get()
 
     def report(script: Script, ready: str, generation: int = row.run_generation) -> None:
-        told = ObservedRow(row.pk, generation, "running", on_start=script, ready=ready)
-        record_launch_reports(host_id=row.host_id, rows=[told], at=row.created_at)
+        reported = ObservedRow(row.pk, generation, "running", on_start=script, ready=ready)
+        record_launch_reports(host_id=row.host_id, rows=[reported], at=row.created_at)
 
     report(Script("running"), "starting")
     shown = api.get(f"/api/v1/instances/{instance['id']}").json()["launch_status"]

@@ -299,19 +299,19 @@ def test_a_larger_disk(api: Client, host: FakeHost, rin: User, hours: Clock) -> 
     price = api.get(f"/api/v1/instances/{public_id('inst', instance.pk)}/resize", {"data_disk_gb": 150}).json()
     assert (price["disk_daily"], price["disk_daily_now"]) == ("0.48", "0.00")
     assert ask(api, instance, "resize", {"data_disk_gb": 150}).status_code == 202
-    [told] = desired_operations(host.host.pk)
-    assert (told.kind, told.args["size_gb"], told.args["instance"]) == ("grow_disk", "150", instance.pk.hex)
+    [operation] = desired_operations(host.host.pk)
+    assert (operation.kind, operation.args["size_gb"], operation.args["instance"]) == ("grow_disk", "150", instance.pk.hex)
     assert ask_shape(api, instance)["data_disk_gb"] == 10, "not before it is there"
     busy = ask(api, instance, "resize", {"data_disk_gb": 160})
     assert (busy.status_code, busy.json()["code"]) == (409, "unlawful_action")
-    done(host, told.id, outcome={"applied": "now"})
+    done(host, operation.id, outcome={"applied": "now"})
     shape = ask_shape(api, instance)
     assert (shape["data_disk_gb"], shape["billing"]["disk_daily"]) == (150, "0.48")
     assert wanted(host).data_disk_gb == 150
     pass_time(host, hours, 24 * HOUR)
     assert ask(api, instance, "resize", {"data_disk_gb": 250}).status_code == 202
-    [told] = desired_operations(host.host.pk)
-    done(host, told.id, outcome={"applied": "at_next_start"})
+    [operation] = desired_operations(host.host.pk)
+    done(host, operation.id, outcome={"applied": "at_next_start"})
     assert kinds(instance)[-1] == "disk_grown_at_next_start"
     pass_time(host, hours, 24 * HOUR)
     disks = Meter.objects.filter(source_kind="disk").order_by("opened_at")
@@ -321,8 +321,8 @@ def test_a_larger_disk(api: Client, host: FakeHost, rin: User, hours: Clock) -> 
     assert_all_well()
 
 
-def done(host: FakeHost, key: Any, **told: Any) -> None:
-    row = OperationRow(key, **with_message({"phase": "done", **told}))
+def done(host: FakeHost, key: Any, **operation: Any) -> None:
+    row = OperationRow(key, **with_message({"phase": "done", **operation}))
     record_operations(host_id=host.host.pk, rows=[row], at=clock.now())
     apply_results()
 
@@ -334,9 +334,9 @@ def test_a_disk_that_cannot_grow_costs_nothing(api: Client, host: FakeHost, rin:
     before = held(rin)
     ask(api, instance, "resize", {"data_disk_gb": 150})
     assert held(rin) > before
-    [told] = desired_operations(host.host.pk)
+    [operation] = desired_operations(host.host.pk)
     if way == "refused":
-        done(host, told.id, phase="failed", failure_code="disk_full", detail="The host has no room.")
+        done(host, operation.id, phase="failed", failure_code="disk_full", detail="The host has no room.")
     else:
         hours.advance(seconds=GROW_WITHIN.total_seconds() + 1)
         fail_overdue(now=clock.now())
@@ -384,10 +384,10 @@ def test_a_release_while_it_grows(api: Client, host: FakeHost, rin: User) -> Non
     sell(host)
     instance = order_running(rin, host)
     ask(api, instance, "resize", {"data_disk_gb": 150})
-    [told] = desired_operations(host.host.pk)
+    [operation] = desired_operations(host.host.pk)
     assert api.delete(f"/api/v1/instances/{public_id('inst', instance.pk)}").status_code == 202
     host.settle()
-    done(host, told.id)
+    done(host, operation.id)
     assert reload(instance).state == "gone"
     assert held(rin) == 0
     assert_all_well()

@@ -21,6 +21,6 @@ def test_a_size_that_is_no_longer_to_be_had_is_refused_in_words_that_stay(client
     host.settle()
     wish = {"data_disk_gb": instance.data_disk_gb + 1}
     for reply in (client.post(resize, wish, headers=HTMX), client.get(resize, {"price": 1, **wish}, headers=HTMX)):
-        told = reply.content.decode()
-        assert "This isn&#x27;t possible in the instance&#x27;s current state." in told
-        assert "max_daily" not in told, "no price for what cannot be had"
+        text = reply.content.decode()
+        assert "This isn&#x27;t possible in the instance&#x27;s current state." in text
+        assert "max_daily" not in text, "no price for what cannot be had"

@@ -198,9 +198,9 @@ def test_release_of_a_stopped_one_leaves_its_gpus_to_others(rin: User, host: Fak
 @pytest.mark.parametrize("verb", [stop_instance, start_instance, restart_instance, release_instance])
 def test_only_its_renter(bob: User, host: FakeHost, running: Instance, verb: Verb) -> None:
     grant(bob, 100 * UNIT)
-    for stranger in (bob, host.owner):
+    for other_user in (bob, host.owner):
         with pytest.raises(NotFound), refused():
-            verb(renter=stranger, instance_id=running.pk)
+            verb(renter=other_user, instance_id=running.pk)
     with pytest.raises(NotFound), refused():
         rename_instance(renter=bob, instance_id=running.pk, name="mine")
     assert reload(running).state == "running"

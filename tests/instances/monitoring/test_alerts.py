@@ -56,7 +56,7 @@ def running(rin: User, host: FakeHost) -> Instance:
     return reload(order_running(rin, host))
 
 
-def told(instance: Instance, *, util: int = 50, ram: int = 1000, disk: int = 10, kills: int = 0) -> Told:
+def sample_of(instance: Instance, *, util: int = 50, ram: int = 1000, disk: int = 10, kills: int = 0) -> Told:
     gpus = [GpuSample(uuid, util, 1000, 60, 200) for uuid in instance.gpu_uuids]
     return Told(cpu_pct=100.0, ram_mb=ram, disk_mb=disk, rx_bytes=10, tx_bytes=20, gpus=gpus, oom_kills=kills)
 
@@ -72,7 +72,7 @@ def pass_time(host: FakeHost, instance: Instance, hours: Clock, minutes: int, **
     for _ in range(minutes):
         for _ in range(3):
             hours.advance(seconds=20)
-            report(host, instance, told(instance, **use))
+            report(host, instance, sample_of(instance, **use))
         roll_up_use(now=clock.now())
         update_alerts(now=clock.now())
 
@@ -151,7 +151,7 @@ def test_metrics_from_seconds_to_days_through_the_api(
         hours.advance(seconds=20)
         seconds = list(range(20 * number, 20 * number + 20))
         trace = SecondTrace(seconds, [1000] * 20, [300] * 20, [70] * 20, [150] * 20, [2048] * 20)
-        report(host, running, Told(**{**vars(told(running)), "trace": trace}))
+        report(host, running, Told(**{**vars(sample_of(running)), "trace": trace}))
     latest = clock.now()
     hours.advance(seconds=1)
     fine = send(api, "GET", f"{path}?minutes=5&step=1").json()

@@ -133,8 +133,8 @@ def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock
         hours.advance(seconds=20)
         host.sync()
         say(host, running.pk, trouble)
-    told = reload(running)
-    assert told.state == "running" and told.data_disk_lost_at == clock.now() - timedelta(seconds=20)
+    reloaded = reload(running)
+    assert reloaded.state == "running" and reloaded.data_disk_lost_at == clock.now() - timedelta(seconds=20)
     assert not is_metered(running) and open_incidents(running) == 1
     [alert] = alerts_of(running)
     assert (alert.kind, alert.fault_of, alert.facts) == ("data_lost", "host", {"trouble": trouble})

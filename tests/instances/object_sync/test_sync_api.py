@@ -76,7 +76,7 @@ def listen(user: User) -> None:
     Webhook.objects.create(user=user, url="https://9.9.9.9/", sealed_secret="")
 
 
-def told(kind: str) -> int:
+def event_count(kind: str) -> int:
     return WebhookEvent.objects.filter(kind=kind).count()
 
 
@@ -134,7 +134,7 @@ def test_a_volume_is_synced_with_progress_and_one_at_a_time(
     tell(host, "done", outcome=FIGURES)
     done = must(api.get(f"/api/v1/syncs/{begun['id']}"), 200)
     assert [done[name] for name in ("state", "copied_files", "same_files", "deleted_files")] == ["done", 3, 2, 1]
-    assert told("sync.done") == 1
+    assert event_count("sync.done") == 1
     second = must(call(api, path, {**wish, "direction": "down", "delete_extra": True}), 202)
     tell(host, "running", done_bytes=7, done_files=1, total_files=2)
     ended = must(call(api, f"/syncs/{second['id']}/cancel"), 202)
@@ -146,7 +146,7 @@ def test_a_volume_is_synced_with_progress_and_one_at_a_time(
     failed = must(api.get(f"/api/v1/syncs/{third['id']}"), 200)
     said = {"code": "english", "params": {"sentence": "It does not answer."}}
     assert failed["failure"] == {"code": "storage_unreachable", "detail": "It does not answer.", "message": said}
-    assert told("sync.failed") == 1
+    assert event_count("sync.failed") == 1
     listed = must(api.get(f"/api/v1{path}"), 200)["results"]
     assert {row["id"] for row in listed} == {third["id"], second["id"], begun["id"]}
     Connection.objects.update(can_write=False)
@@ -194,7 +194,7 @@ def test_a_schedule_comes_round_and_says_what_it_could_not_do(
     hours.advance(minutes=16)
     assert start_due_syncs(now=clock.now()) == 1
     failed = Sync.objects.get(state="failed")
-    assert (failed.failure_code, told("sync.failed")) == ("volume_busy", 1)
+    assert (failed.failure_code, event_count("sync.failed")) == ("volume_busy", 1)
     assert "sync_failed" in events(instance)
     tell(host, "done", outcome=FIGURES)
     hours.advance(hours=6)
@@ -251,7 +251,7 @@ def test_a_deletion_waits_for_its_archive(api: Client, rin: User, host: FakeHost
     sweep()
     assert reload(instance).state == "releasing"
     assert {"archive_begun", "archive_failed", "archived"} <= events(instance)
-    assert (told("instance.archived"), told("instance.archive_failed")) == (1, 2)
+    assert (event_count("instance.archived"), event_count("instance.archive_failed")) == (1, 2)
     queue_archive_mails(now=clock.now())
     assert sent()[-1].subject.endswith("was archived")
 

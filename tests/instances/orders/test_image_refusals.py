@@ -111,9 +111,9 @@ def test_progress_by_layer_is_kept_while_it_loads(host: FakeHost, rin: User, hou
     )
     browser = Client()
     browser.force_login(rin)
-    told = browser.get(f"/api/v1/instances/{public_id('inst', instance.pk)}/pull").json()
-    assert (told["done_bytes"], told["total_bytes"]) == (13, 18)
-    assert [layer["step"] for layer in told["layers"]] == ["downloading", "", "ready"]
+    pull = browser.get(f"/api/v1/instances/{public_id('inst', instance.pk)}/pull").json()
+    assert (pull["done_bytes"], pull["total_bytes"]) == (13, 18)
+    assert [layer["step"] for layer in pull["layers"]] == ["downloading", "", "ready"]
     page = browser.get(f"/instances/{public_id('inst', instance.pk)}").content.decode()
     assert "<script>" not in page.partition('id="instance"')[2]
     assert "downloading" in page

@@ -146,7 +146,7 @@ def test_what_cannot_be_kept(rin: User, host: FakeHost, stopped: Instance) -> No
 
 def test_warnings_go_out_once_for_each_date(rin: User, host: FakeHost, stopped: Instance, hours: Clock) -> None:
     """7, 3 and 1 days ahead; put off, the new date is announced anew, and the old one is told no more."""
-    told: list[str] = []
+    messages: list[str] = []
 
     def days(count: int) -> list[str]:
         for _ in range(count * 4):
@@ -154,8 +154,8 @@ def test_warnings_go_out_once_for_each_date(rin: User, host: FakeHost, stopped: 
             host.sync()
             for sweep in (announce_data_ends, queue_notices, send_mails, update_retention_meters, purge_expired):
                 sweep(now=clock.now())
-        fresh = [str(message.subject) for message in sent()[len(told) :]]
-        told.extend(fresh)
+        fresh = [str(message.subject) for message in sent()[len(messages) :]]
+        messages.extend(fresh)
         return fresh
 
     assert len(days(28)) == 2

@@ -172,5 +172,5 @@ def test_what_it_did_by_itself_is_told_in_events_and_to_programs(
     run_due_timers(now=clock.now())
     kinds = [event["kind"] for event in api.get(path(instance, "/events")).json()["results"]]
     assert kinds[:2] == ["timed_stop", "schedule_set"]
-    told = WebhookEvent.objects.get(user=rin, kind="instance.schedule")
-    assert (told.payload["action"], told.payload["instance"]) == ("stop", f"inst_{instance.pk.hex}")
+    sent_event = WebhookEvent.objects.get(user=rin, kind="instance.schedule")
+    assert (sent_event.payload["action"], sent_event.payload["instance"]) == ("stop", f"inst_{instance.pk.hex}")

@@ -62,8 +62,8 @@ def test_fault_068_bid_loops_move_no_rent_faster_than_the_rules(
         for at in moments(each, "preempted"):
             runs = [start for start in [begun, *moments(each, "running")] if start <= at]
             assert at - runs[-1] >= least, "nobody is outbid before the time that is promised"
-            told = [said for said in moments(each, "preempt_notice") if said <= at]
-            assert at - told[-1] >= SPOT_NOTICE
+            notices = [said for said in moments(each, "preempt_notice") if said <= at]
+            assert at - notices[-1] >= SPOT_NOTICE
 
 
 def test_fault_068_a_spike_costs_others_no_more_than_they_bid(spot: FakeHost, rin: User, bo: User, hours: Clock) -> None:

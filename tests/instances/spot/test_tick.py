@@ -76,13 +76,13 @@ def test_a_change_of_price_touches_no_container_and_splits_the_bill(
 ) -> None:
     instance = bid(rin, spot, 3.00, gpus=4)
     before = reload(instance)
-    told = desired_instances(spot.host.pk)
+    desired = desired_instances(spot.host.pk)
     run(hours, spot, 20)
     bid(bo, spot, 1.50, gpus=1)
     run(hours, spot, 40)
     after = reload(instance)
     assert (after.run_generation, after.fence, after.state) == (before.run_generation, before.fence, "running")
-    assert [row for row in desired_instances(spot.host.pk) if row.id == instance.pk] == told
+    assert [row for row in desired_instances(spot.host.pk) if row.id == instance.pk] == desired
     settle_meters(now=clock.now())
     # 20 min × 4 × 0.50 + 40 min × 4 × 1.50 = 0.666667 + 4.00
     assert charged(instance.pk) == 4_666_667
@@ -101,9 +101,9 @@ def test_notice_then_preemption_then_resumption_with_the_data_disk_kept(
     assert seen(loser) == ("running", "notice", 500_000)  # whoever outbids it has not taken its GPUs yet
     assert noticed.notice_at == clock.now()
     assert noticed.yields_at == clock.now() + SPOT_NOTICE
-    [told] = [row for row in desired_instances(spot.host.pk) if row.id == loser.pk]
-    assert told.preempt_at == int(noticed.yields_at.timestamp())
-    assert told.run == "running"
+    [desired] = [row for row in desired_instances(spot.host.pk) if row.id == loser.pk]
+    assert desired.preempt_at == int(noticed.yields_at.timestamp())
+    assert desired.run == "running"
 
     run(hours, spot, 1.5)
     tick_all()

@@ -68,12 +68,12 @@ def test_every_line_is_explained_and_the_sum_is_right(rin: User, story: Instance
     lines = [line for line in statement_lines(owner_id=rin.pk) if line.kind == "charge"]
     assert len(lines) == 3  # an hour; ten minutes up to the gap; what came after it
     for line in lines:
-        told = read(api(rin), f"/wallet/entries/{line.id}")
-        use = told["use"]
+        explained = read(api(rin), f"/wallet/entries/{line.id}")
+        use = explained["use"]
         assert use["cost_after_micros"] - use["cost_before_micros"] == -line.amount_micros
         assert abs(float(use["seconds"]) * 7.20 / 3600 * 1e6 + line.amount_micros) <= 1
-        assert told["instance"] == f"inst_{story.pk.hex}"
-        assert told["reports"] is not None and told["seal"] is None
+        assert explained["instance"] == f"inst_{story.pk.hex}"
+        assert explained["reports"] is not None and explained["seal"] is None
     after_gap, before_gap, whole = (read(api(rin), f"/wallet/entries/{line.id}")["use"] for line in lines)
     assert (whole["seconds"], whole["gap_before"], whole["gap_after"]) == ("3600", None, None)
     assert before_gap["gap_after"]["why"] == after_gap["gap_before"]["why"] == "silent"

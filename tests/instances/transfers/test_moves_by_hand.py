@@ -75,14 +75,19 @@ def test_a_script_clones_once_whatever_it_repeats(api: Client, host: FakeHost, s
     first = post(api, at(stopped, "/clone"), {"name": "twin"}, **{"Idempotency-Key": "k"})
     again_ = post(api, at(stopped, "/clone"), {"name": "twin"}, **{"Idempotency-Key": "k"})
     assert first.status_code == again_.status_code == 201 and first.json()["id"] == again_.json()["id"]
-    told = first.json()
-    assert (told["name"], told["state"], told["data_disk_gb"], told["actions"]) == ("twin", "copying", 10, ["cancel-move"])
+    clone = first.json()
+    assert (clone["name"], clone["state"], clone["data_disk_gb"], clone["actions"]) == (
+        "twin",
+        "copying",
+        10,
+        ["cancel-move"],
+    )
     tell("copy_root", "running", done_bytes=300, total_bytes=1000, detail="Copying the data disk.")
     [move] = api.get(f"/api/v1/{at(stopped, '/moves')}").json()["results"]
     assert (move["kind"], move["state"], move["done_bytes"], move["total_bytes"]) == ("clone", "copying", 300, 1000)
     tell("copy_root", "done")
     host.settle()
-    assert api.get(f"/api/v1/instances/{told['id']}").json()["state"] == "running"
+    assert api.get(f"/api/v1/instances/{clone['id']}").json()["state"] == "running"
 
 
 def test_a_script_moves_by_quote_or_offer_and_gives_up(
@@ -122,13 +127,13 @@ def test_a_person_clones_by_hand_sees_it_come_and_gives_up(page: Client, other: 
     rate = re.search(r'name="max_rate" value="([\d.]+)"', bill)
     assert rate and "Copying is free" in bill
     made = page.post(f"/{at(stopped, '/clone')}", choice | {"max_rate": rate[1]})
-    twin = by_id(made["Location"].rpartition("/")[2])
-    assert (twin.name, twin.host_id, twin.state) == ("twin", other.host.pk, "copying")
+    copy = by_id(made["Location"].rpartition("/")[2])
+    assert (copy.name, copy.host_id, copy.state) == ("twin", other.host.pk, "copying")
     tell("receive_root", "running", done_bytes=2**20, total_bytes=2**22, detail="Receiving.")
     shown = page.get(made["Location"]).content.decode()
     assert "Cloning" in shown and 'value="25"' in shown and "Receiving." in shown
-    assert page.post(f"/{at(twin, '/cancel-move')}").status_code == 302
-    assert (reload(stopped).state, reload(twin).state) == ("stopped", "releasing")
+    assert page.post(f"/{at(copy, '/cancel-move')}").status_code == 302
+    assert (reload(stopped).state, reload(copy).state) == ("stopped", "releasing")
 
 
 def test_a_person_moves_by_hand_and_reads_why_it_cannot_be(

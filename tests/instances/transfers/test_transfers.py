@@ -98,9 +98,9 @@ def test_a_clone_on_the_same_host_is_rented_copied_and_started(rin: User, host: 
     [row] = [row for row in desired_instances(host.host.pk) if row.id == target.pk]
     assert (row.run, row.root_brought, row.data_disk_gb) == ("running", True, 60)
     host.settle()
-    twin = reload(target)
-    assert (twin.state, twin.name, twin.rate_micros_per_hour) == ("running", "twin", 3_600_000)
-    assert kinds(twin) == ["cloned_from", "cloned", "running"]
+    copy = reload(target)
+    assert (copy.state, copy.name, copy.rate_micros_per_hour) == ("running", "twin", 3_600_000)
+    assert kinds(copy) == ["cloned_from", "cloned", "running"]
     assert reload(stopped).release_at == stopped.release_at and "start" in reload(stopped).actions
     assert Move.objects.get().state == "done" and nothing_is_wrong()
 
@@ -110,11 +110,14 @@ def test_a_clone_to_another_host_meets_through_the_relay(
 ) -> None:
     target = clone_instance(renter=rin, instance_id=stopped.pk, to=there(other), data_disk=False)
     sender, receiver = copying(host, "send_root"), copying(other, "receive_root")
-    told = [next(o for o in desired_operations(h.host.pk)) for h in (host, other)]
-    assert told[0].args["key"] == told[1].args["key"] and told[0].args["ticket"] != told[1].args["ticket"]
+    operations = [next(o for o in desired_operations(h.host.pk)) for h in (host, other)]
+    assert (
+        operations[0].args["key"] == operations[1].args["key"]
+        and operations[0].args["ticket"] != operations[1].args["ticket"]
+    )
     assert not {"key", "ticket"} & {*sender.args, *receiver.args}, "secrets lie sealed"
-    assert (told[1].args["disk_gb"], reload(target).data_disk_gb) == ("0", 0)
-    assert int(told[1].args["root_bytes"]) == 40 * 1000**3 + 20 * 1024**3, "an image and a system disk, whatever comes"
+    assert (operations[1].args["disk_gb"], reload(target).data_disk_gb) == ("0", 0)
+    assert int(operations[1].args["root_bytes"]) == 40 * 1000**3 + 20 * 1024**3, "an image and a system disk, whatever comes"
     arrive(host, other)
     sender.refresh_from_db()
     assert sender.state == "cancelled", "whoever has received needs nobody who sends"

@@ -140,8 +140,8 @@ def test_a_volume_moves_and_is_charged_at_one_host_at_a_time(
     now = shown(api, volume)
     assert now["move"] is None and now["cost_so_far"] == "2.00"
     assert wallet(rin).balance_micros == before - 2 * UNIT
-    (told,) = must(api.get(f"/api/v1{at(volume, '/moves')}"), 200)["results"]
-    assert (told["state"], told["bytes"], told["kind"]) == ("done", 1000, "move")
+    (listed,) = must(api.get(f"/api/v1{at(volume, '/moves')}"), 200)["results"]
+    assert (listed["state"], listed["bytes"], listed["kind"]) == ("done", 1000, "move")
     assert not Hold.objects.filter(released_at=None).exclude(source_kind="volume").exists() and ledger_findings() == []
 
 
@@ -174,13 +174,13 @@ def test_it_moves_in_its_region_and_is_copied_to_any(
     Host.objects.filter(pk=other.host.pk).update(region="us")
     volume = make_volume(api, host)
     assert code(call(api, at(volume, "/move"), {"host": host_id(other)})) == "400 invalid_input"
-    twin = must(call(api, at(volume, "/copy"), {"host": host_id(other), "name": "twin"}), 201)
-    assert (twin["state"], twin["daily_rate"], twin["move"]["kind"]) == ("creating", "4.00", "copy")
+    copy = must(call(api, at(volume, "/copy"), {"host": host_id(other), "name": "twin"}), 201)
+    assert (copy["state"], copy["daily_rate"], copy["move"]["kind"]) == ("creating", "4.00", "copy")
     assert shown(api, volume)["state"] == "copying"
     carry(host, other)
-    assert (shown(api, twin)["state"], shown(api, volume)["state"]) == ("ready", "ready")
+    assert (shown(api, copy)["state"], shown(api, volume)["state"]) == ("ready", "ready")
     quarter(hours)
-    assert (shown(api, twin)["cost_so_far"], shown(api, volume)["cost_so_far"]) == ("1.00", "0.50")
+    assert (shown(api, copy)["cost_so_far"], shown(api, volume)["cost_so_far"]) == ("1.00", "0.50")
     third = must(call(api, at(volume, "/copy"), {"host": host_id(other), "name": "third"}), 201)
     must(call(api, at(third, "/cancel-move")), 202)
     assert shown(api, third)["state"] == "deleting" and shown(api, volume)["state"] == "ready"

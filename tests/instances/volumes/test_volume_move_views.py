@@ -48,8 +48,8 @@ def test_larger_moved_copied_and_wanted_elsewhere(client: Client, rin: User, hos
     page = seen(client, f"{vol}/travel")
     assert "eu: move or copy" in page and "Other regions: copy" in page and "about 9 min" in page
     with refused():
-        told = client.post(f"{vol}/travel", {"kind": "move", "place": option(page, away), "name": "x"}).content.decode()
-        assert "only move within its region" in told
+        text = client.post(f"{vol}/travel", {"kind": "move", "place": option(page, away), "name": "x"}).content.decode()
+        assert "only move within its region" in text
     assert sent(client, f"{vol}/travel", {"kind": "move", "place": option(page, other), "name": ""}) == 302
     row = seen(client, "/volumes")
     assert "Moving" in row and f"{host.host.name} → {other.host.name}" in row and "Cancel copying" in row

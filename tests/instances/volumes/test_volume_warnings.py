@@ -29,7 +29,7 @@ def listening(rin: User) -> None:
     Webhook.objects.create(user=rin, url="https://example.com/hook", sealed_secret="sealed")
 
 
-def told(kind: str) -> list[dict[str, object]]:
+def payloads(kind: str) -> list[dict[str, object]]:
     return [event.payload for event in WebhookEvent.objects.filter(kind=kind).order_by("at", "pk")]
 
 
@@ -56,7 +56,7 @@ def test_a_volume_that_fills_up_is_an_alert_of_the_instance_that_has_it(
     [message] = sent("box")
     assert message.subject == "box: The volume models is almost full"
     assert "/mnt/models is 91% full" in message.body
-    assert told("alert.raised")[0]["title"] == "The volume models is almost full"
+    assert payloads("alert.raised")[0]["title"] == "The volume models is almost full"
     assert use(5_000, 950) == 1, "its inodes are another matter"
     assert sorted(Alert.objects.filter(resolved_at=None).values_list("kind", flat=True)) == ["inodes_full"]
     assert use(5_000, 100) == 0 and not Alert.objects.filter(resolved_at=None).exists()
@@ -87,8 +87,8 @@ def test_what_nobody_pays_for_is_told_seven_three_and_one_days_ahead(
     assert len(messages) == 6
     subjects = {message.subject.split(" will be deleted")[0] for message in messages}
     assert subjects == {"models", "first"} and "/volumes" in "".join(str(message.body) for message in messages)
-    assert [payload["days"] for payload in told("storage.release_warning") if "volume" in payload] == [7, 3, 1]
-    assert told("storage.release_warning")[0]["delete_at"]
+    assert [payload["days"] for payload in payloads("storage.release_warning") if "volume" in payload] == [7, 3, 1]
+    assert payloads("storage.release_warning")[0]["delete_at"]
     client.force_login(rin)
     seen = client.get("/console/banners").content.decode()
     assert "The volume models will be deleted soon" in seen and "The snapshot first" in seen

@@ -235,8 +235,8 @@ def test_who_waits_to_hear_is_told_once(full: Instance, host: FakeHost, bob: Use
     free(host, full)
     assert serve() == 1
     assert serve() == 0
-    told = reload(watch)
-    assert (told.state, told.offer_id) == ("told", host.offer.pk)
+    notified = reload(watch)
+    assert (notified.state, notified.offer_id) == ("told", host.offer.pk)
     now = clock.now()
     assert [queue_watch_mails(now=now), queue_watch_mails(now=now)] == [1, 0]
     [message] = sent()
@@ -282,9 +282,9 @@ def test_a_worker_that_dies_loses_no_mail(full: Instance, host: FakeHost, bob: U
     assert (queue_watch_mails(now=clock.now()), len(sent())) == (0, 1)
 
 
-@pytest.mark.parametrize(("minutes", "told"), [(59, 1), (60, 0)])
+@pytest.mark.parametrize(("minutes", "notified"), [(59, 1), (60, 0)])
 def test_nobody_is_told_of_a_gpu_that_was_free_long_ago(  # noqa: PLR0917  (fixtures)
-    full: Instance, host: FakeHost, bob: User, hours: Clock, minutes: int, told: int
+    full: Instance, host: FakeHost, bob: User, hours: Clock, minutes: int, notified: int
 ) -> None:
     """The worker, or the mail server, is away for so long; told before, it is queued, and after, it is too late for it."""
     wait_to_hear(bob)
@@ -292,7 +292,7 @@ def test_nobody_is_told_of_a_gpu_that_was_free_long_ago(  # noqa: PLR0917  (fixt
     serve()
     hours.advance(minutes=minutes)
     queue_watch_mails(now=clock.now())
-    assert len(sent()) == told
+    assert len(sent()) == notified
 
 
 def test_other_news_is_told_for_three_days(full: Instance, host: FakeHost, bob: User, hours: Clock) -> None:

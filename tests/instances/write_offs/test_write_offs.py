@@ -90,10 +90,10 @@ def test_the_renter_is_told_what_can_be_done(rin: User, stella: User, host: Fake
     instance = order_running(rin, host)
     die(hours)
     written_off(host, stella)
-    told = OutgoingMail.objects.get(key=f"write-off:{instance.pk.hex}")
-    assert told.to == rin.email
-    assert "the host's fault" in told.body
-    assert "/market?gpu_model=rtx-4090&gpu_count=1&region=eu" in told.body
+    mails = OutgoingMail.objects.get(key=f"write-off:{instance.pk.hex}")
+    assert mails.to == rin.email
+    assert "the host's fault" in mails.body
+    assert "/market?gpu_model=rtx-4090&gpu_count=1&region=eu" in mails.body
     settle_write_offs(now=clock.now())
     assert OutgoingMail.objects.filter(key__startswith="write-off").count() == 1
     assert mail.outbox == []
@@ -162,8 +162,8 @@ def test_fault_047_volumes_and_snapshots_end_with_their_host(rin: User, stella: 
     assert set(Volume.objects.values_list("state", flat=True)) == {"gone"}
     assert Snapshot.objects.get().state == "gone"
     assert spendable_of(rin) >= before, "what an hour of the silence had cost is given back"
-    told = OutgoingMail.objects.filter(subject__contains="was lost")
-    assert "data" in "".join(told.values_list("body", flat=True))
+    mails = OutgoingMail.objects.filter(subject__contains="was lost")
+    assert "data" in "".join(mails.values_list("body", flat=True))
     assert HostWriteOff.objects.get().settled_at is not None
     all_is_settled(host)
 

@@ -36,8 +36,8 @@ def test_an_extended_incident_has_its_whole_list_in_english() -> None:
     lines = [f"finding {number}" for number in range(40)]
     for count in (1, 40):
         newest = tuple(Name(name=line) for line in lines[:count][-10:])
-        told = AfterRestore(count=count, newest=newest)
-        extend_incident(kind="after_backup", subject="market", detail=told, text="\n".join(lines[:count]))
+        detail = AfterRestore(count=count, newest=newest)
+        extend_incident(kind="after_backup", subject="market", detail=detail, text="\n".join(lines[:count]))
     incident = Incident.objects.get()
     assert incident.detail.splitlines() == lines
     assert isinstance(incident.message, AfterRestore)

@@ -36,8 +36,8 @@ def disk(facts: ReportedHost, read: int, write: int, stamp: int) -> ReportedHost
     return replace(facts, disk_read_mbps=read, disk_write_mbps=write, disk_measured_at=stamp)
 
 
-def tell(host: Host, told: ReportedHost) -> Host:
-    record_facts(host_id=host.pk, shape=told)
+def tell(host: Host, reported: ReportedHost) -> Host:
+    record_facts(host_id=host.pk, shape=reported)
     host.refresh_from_db()
     assert compare_offers() == []
     return host
@@ -115,7 +115,7 @@ def test_half_a_measurement_is_none(host: Host, facts: ReportedHost) -> None:
     assert host.disk_read_mbps is None
 
 
-@pytest.mark.parametrize(("told", "known"), [(True, True), (False, False), (None, False)])
-def test_nvlink_reaches_the_offer(host: Host, facts: ReportedHost, told: bool | None, known: bool) -> None:
-    tell(host, replace(facts, nvlink=told))
+@pytest.mark.parametrize(("reported", "known"), [(True, True), (False, False), (None, False)])
+def test_nvlink_reaches_the_offer(host: Host, facts: ReportedHost, reported: bool | None, known: bool) -> None:
+    tell(host, replace(facts, nvlink=reported))
     assert (host.nvlink, offer_of(host).nvlink) == (known, known)

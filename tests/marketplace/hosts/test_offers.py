@@ -69,10 +69,10 @@ def test_others_offers_do_not_exist(mallory: User, host: Host, offer: Offer) -> 
 def test_changes_are_all_or_none(hana: User) -> None:
     host = enrolled(hana, [gpu(), gpu("Tesla T4", 15_360)])
     one, other = Offer.objects.filter(host=host).order_by("pk")
-    stranger = offer_of(enrolled(hana, 1, name="other"))
+    other_offer = offer_of(enrolled(hana, 1, name="other"))
     good = ListingChange(one.pk, price_micros=7)
     for wrong in (
-        ListingChange(stranger.pk, price_micros=7),
+        ListingChange(other_offer.pk, price_micros=7),
         ListingChange(uuid4()),
         ListingChange(other.pk, price_micros=-7),
     ):

@@ -108,8 +108,8 @@ def test_fault_054_another_driver_closes_the_host_until_it_is_tested(host: Host,
     assert not view_spot_market(offer.pk).accepts_rentals
     held = Lease.objects.filter(released_at__isnull=True).values_list("gpu__uuid", flat=True)
     assert tuple(held) == running.gpu_uuids, "its renter keeps it"
-    told = HostEvent.objects.get(host=host, kind="awaits_test").detail
-    assert told == "The driver changed from 550.54 to 560.35: new rentals are paused until a self-test passes."
+    detail = HostEvent.objects.get(host=host, kind="awaits_test").detail
+    assert detail == "The driver changed from 550.54 to 560.35: new rentals are paused until a self-test passes."
     record_facts(host_id=host.pk, shape=replace(newer, disk_free_gb=7))
     assert offer_of(host).gpu_free == 0, "nor at the next report"
     put_to_test(host, but(good_rows(host), "kernel", passed=False))

@@ -143,8 +143,8 @@ class Oracle:
 
     def __init__(self, query: OfferQuery, now: datetime) -> None:
         self.query = query
-        rooms = [offer for offer in Offer.objects.all() if not offer.system_disk_gb or offer.disk_free_gb]
-        self.open = [offer for offer in rooms if offer.gpu_free + offer.gpu_spot > 0]
+        candidates = [offer for offer in Offer.objects.all() if not offer.system_disk_gb or offer.disk_free_gb]
+        self.open = [offer for offer in candidates if offer.gpu_free + offer.gpu_spot > 0]
         checks: list[tuple[Any, Callable[[Offer], bool]]] = list(wishes(query, now).items())
         checks += [(each, partial(holds, condition=each, query=query, now=now)) for each in query.conditions]
         self.parts = [what for what, _ in checks]

@@ -309,11 +309,11 @@ def test_unknown_offers(client: Client, key: str) -> None:
 
 @pytest.mark.django_db
 def test_the_grammar_is_told(client: Client) -> None:
-    told = _get(client, "search-terms")
-    assert [row["name"] for row in told["terms"]] == list(TERMS)
-    assert [row["name"] for row in told["wishes"]] == list(OPTIONS)
-    assert _ask(client, "offers", urlencode({"q": told["example"]})).status_code == 200
-    for row in told["terms"]:
+    terms = _get(client, "search-terms")
+    assert [row["name"] for row in terms["terms"]] == list(TERMS)
+    assert [row["name"] for row in terms["wishes"]] == list(OPTIONS)
+    assert _ask(client, "offers", urlencode({"q": terms["example"]})).status_code == 200
+    for row in terms["terms"]:
         assert {"name", "kind", "unit", "ops", "parameters", "units", "choices", "about"} == set(row)
         assert row["about"]
         for choice in row["choices"][:3]:
@@ -327,10 +327,10 @@ def test_the_grammar_is_told(client: Client) -> None:
 @pytest.mark.django_db
 def test_the_contract_names_every_parameter(client: Client) -> None:
     document = _get(client, "openapi.json")
-    told = _get(client, "search-terms")
+    terms = _get(client, "search-terms")
     for path in ("/api/v1/offers", "/api/v1/offers/facets"):
         named = {each["name"]: each for each in document["paths"][path]["get"]["parameters"]}
-        for row in [*told["terms"], *told["wishes"]]:
+        for row in [*terms["terms"], *terms["wishes"]]:
             assert set(row["parameters"]) <= set(named)
         assert {"q", "limit", "cursor"} <= set(named)
         assert named["price_max"]["description"]

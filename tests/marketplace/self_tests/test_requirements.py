@@ -55,14 +55,16 @@ def test_a_model_without_a_figure_is_not_held_to_one() -> None:
 @pytest.mark.parametrize("model", [model for model in MODELS if model.vram_gb], ids=lambda model: model.slug)
 def test_every_size_of_every_model_has_the_memory_of_its_name(model: Any) -> None:
     for size in model.vram_gb:
-        told = round(size * 1024 * 0.935)  # what drivers keep back at most, on the models of the catalogue
-        assert judged(CheckRow("gpu_memory", value=float(told), gpu=GPU), {GPU: (model.slug, told)})["passed"] is True
+        reported = round(size * 1024 * 0.935)  # what drivers keep back at most, on the models of the catalogue
+        assert (
+            judged(CheckRow("gpu_memory", value=float(reported), gpu=GPU), {GPU: (model.slug, reported)})["passed"] is True
+        )
 
 
-@pytest.mark.parametrize("told", [4096, 12_288, 21_000])
-def test_fault_090_a_forged_name_is_found_by_its_memory(told: int) -> None:
+@pytest.mark.parametrize("reported", [4096, 12_288, 21_000])
+def test_fault_090_a_forged_name_is_found_by_its_memory(reported: int) -> None:
     """The GPU's own word for its size is no yardstick: the name's is."""
-    assert judged(CheckRow("gpu_memory", value=float(told), gpu=GPU), {GPU: ("rtx-4090", told)})["passed"] is False
+    assert judged(CheckRow("gpu_memory", value=float(reported), gpu=GPU), {GPU: ("rtx-4090", reported)})["passed"] is False
 
 
 def test_an_agents_no_is_never_turned_into_a_yes() -> None:

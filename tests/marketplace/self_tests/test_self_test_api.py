@@ -66,8 +66,8 @@ def test_a_rehearsal_asks_nothing(hana: User, host: Host) -> None:
 
 
 def test_only_the_owner(hana: User, mallory: User, host: Host) -> None:
-    stranger = api(mallory)
-    for reply in (stranger.get(address(host)), ask(stranger, host)):
+    other_user = api(mallory)
+    for reply in (other_user.get(address(host)), ask(other_user, host)):
         assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
     nothing = f"/api/v1/hosts/{public_id('host', new_uuid())}/self-test"
     assert api(hana).get(nothing).status_code == 404

@@ -95,8 +95,8 @@ def test_ports_that_nobody_reaches_fail_it_and_an_older_agent_need_not_tell(host
     closed = CheckRow(id="ports", passed=False, actual="TCP 20000 at 203.1.2.3: refused", required="TCP 20000-20999 open")
     failed = put_to_test(host, [*good_rows(host), closed])
     assert failed.verdict == Verdict.FAILED
-    (told,) = [check for check in failed.checks if check["id"] == "ports"]
-    assert "--behind-nat" in told["remedy"]
+    (ports_check,) = [check for check in failed.checks if check["id"] == "ports"]
+    assert "--behind-nat" in ports_check["remedy"]
     assert put_to_test(host).verdict == Verdict.PASSED
 
 

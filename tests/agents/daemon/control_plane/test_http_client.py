@@ -34,12 +34,12 @@ def test_each_request_is_signed_with_a_new_number(market: Market, link: Link) ->
 
 
 def test_another_key_is_refused(market: Market, config: AgentConfig) -> None:
-    stranger = Link(url=config.url, host_id=config.host_id, key=Ed25519PrivateKey.generate())
+    unknown_link = Link(url=config.url, host_id=config.host_id, key=Ed25519PrivateKey.generate())
     with pytest.raises(LinkError) as caught:
-        stranger.sync(REPORT)
+        unknown_link.sync(REPORT)
     assert caught.value.refused
-    stranger.close()
-    stranger.close_waiting()
+    unknown_link.close()
+    unknown_link.close_waiting()
 
 
 def test_a_broken_connection_is_tried_once_more_under_a_new_number(market: Market, link: Link) -> None:

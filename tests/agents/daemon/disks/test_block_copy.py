@@ -24,11 +24,11 @@ def image(tmp_path: Path) -> Path:
 
 
 def test_a_copy_is_equal_and_keeps_its_holes(image: Path, tmp_path: Path) -> None:
-    told: list[int] = []
-    sums = copy_changed_blocks(image, tmp_path / "copy", {}, told.append)
+    progress: list[int] = []
+    sums = copy_changed_blocks(image, tmp_path / "copy", {}, progress.append)
     assert (tmp_path / "copy").read_bytes() == image.read_bytes()
     assert sorted(sums) == [0, 3, 8]
-    assert sum(told) == 2 * BLOCK + 4096
+    assert sum(progress) == 2 * BLOCK + 4096
     assert allocated_bytes(tmp_path / "copy") < SIZE // 2
     assert sums_on_disk(tmp_path / "copy", lambda _: None) == sums
 

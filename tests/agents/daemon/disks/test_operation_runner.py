@@ -95,7 +95,7 @@ def test_what_is_no_longer_named_is_at_work_until_it_has_cleared_away() -> None:
 
 
 def test_progress_is_worth_a_report_only_now_and_then() -> None:
-    told: list[bool] = []
+    notified: list[bool] = []
 
     def copy(own: Operation) -> Mapping[str, str]:
         for done in range(0, 3 * STEP_BYTES, STEP_BYTES // 16):
@@ -103,6 +103,6 @@ def test_progress_is_worth_a_report_only_now_and_then() -> None:
         return {}
 
     operations = with_operator(copy)
-    operations.changed = told.append
+    operations.changed = notified.append
     operations.apply([A])
-    assert told == [False] * 3
+    assert notified == [False] * 3

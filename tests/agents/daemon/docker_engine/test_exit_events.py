@@ -20,7 +20,7 @@ LATE = WITHIN.total_seconds() + 1
 
 
 @pytest.mark.parametrize(
-    ("told", "by"),
+    ("messages", "by"),
     [
         ([DIE], "itself"),
         ([event("kill", 99, "9"), DIE], "host"),
@@ -37,13 +37,13 @@ LATE = WITHIN.total_seconds() + 1
         ([event("start", 50, container=OTHER)] * REMEMBERED, "itself"),  # it has forgotten, which is no evidence
     ],
 )
-def test_who_ended_it(told: list[dict[str, Any]], by: str) -> None:
-    assert who_ended(told, OWN, ordered=False) == by
+def test_who_ended_it(messages: list[dict[str, Any]], by: str) -> None:
+    assert who_ended(messages, OWN, ordered=False) == by
 
 
-@pytest.mark.parametrize("told", [[event("kill", 99, "15"), DIE], []])
-def test_what_this_agent_ordered_is_nobodys_meddling(told: list[dict[str, Any]]) -> None:
-    assert who_ended(told, OWN, ordered=True) == "itself"
+@pytest.mark.parametrize("messages", [[event("kill", 99, "15"), DIE], []])
+def test_what_this_agent_ordered_is_nobodys_meddling(messages: list[dict[str, Any]]) -> None:
+    assert who_ended(messages, OWN, ordered=True) == "itself"
 
 
 def test_events_of_other_things_have_no_actor() -> None:

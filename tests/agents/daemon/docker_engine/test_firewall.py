@@ -12,9 +12,9 @@ def test_replies_first_then_names_then_the_walls() -> None:
     forward = [rule for rule in made if rule.startswith("-A BERTH ")]
     assert "ESTABLISHED" in forward[0]
     names = [index for index, rule in enumerate(forward) if "--dport 53" in rule]
-    walls = [index for index, rule in enumerate(forward) if rule.endswith("-j DROP") and "-d " in rule]
-    assert len(names) == 2 and len(walls) == len(BLOCKED)
-    assert max(names) < min(walls)
+    drop_rules = [index for index, rule in enumerate(forward) if rule.endswith("-j DROP") and "-d " in rule]
+    assert len(names) == 2 and len(drop_rules) == len(BLOCKED)
+    assert max(names) < min(drop_rules)
     assert "25,465,587" in forward[-1]
 
 

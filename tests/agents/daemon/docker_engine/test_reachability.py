@@ -18,8 +18,8 @@ from agents.daemon.docker_engine.reachability_watch import (
     ReachabilityWatch,
 )
 
-DOOR = PublishedPort(ANYWHERE, 21000, 22)
-WAY = ContainerRoute("c", "berth0", "10.0.0.2", "10.0.0.1", (DOOR,))
+PORT = PublishedPort(ANYWHERE, 21000, 22)
+WAY = ContainerRoute("c", "berth0", "10.0.0.2", "10.0.0.1", (PORT,))
 NAT = ("-A DOCKER ! -i berth0 -p tcp -m tcp --dport 21000 -j DNAT --to-destination 10.0.0.2:22",)
 ACCEPT = "-A DOCKER -d 10.0.0.2/32 ! -i berth0 -o berth0 -p tcp -m tcp --dport 22 -j ACCEPT"
 OLD = ("-P FORWARD DROP", "-A FORWARD -o berth0 -j DOCKER", ACCEPT)
@@ -73,7 +73,7 @@ def test_where_nothing_is_seen_to_lead_in_it_is_tried(net: Path, *, closed: bool
     """An engine may do it in a way that is not known here."""
     rules = replace(WHOLE, nat=(), listening=frozenset())
     assert route_fault(WAY, rules, lambda way, door: closed, net) == why
-    local = replace(WAY, published_ports=(replace(DOOR, host_ip="127.0.0.1"),))
+    local = replace(WAY, published_ports=(replace(PORT, host_ip="127.0.0.1"),))
     assert route_fault(local, replace(WHOLE, listening=frozenset()), lambda way, door: closed, net) == why
 
 
@@ -181,7 +181,7 @@ def test_a_proxy_that_was_stopped_lets_nobody_in(net: Path, tmp_path: Path) -> N
         (folder / "stat").write_text(f"{pid} ({name}) {state} 1 1")
         (folder / "cmdline").write_text("\0".join(["docker-proxy", "-host-port", str(21000 + pid), "-container-port", "22"]))
     assert reachability.stopped_ports(tmp_path) == {21010}
-    local = replace(WAY, published_ports=(replace(DOOR, host_ip="127.0.0.1"),))
+    local = replace(WAY, published_ports=(replace(PORT, host_ip="127.0.0.1"),))
     rules = replace(WHOLE, stopped=frozenset({21000}))
     assert route_fault(local, rules, never, net) == reachability.PROXY_STOPPED
     assert route_fault(WAY, rules, never, net) == "", "what is translated passes by it"

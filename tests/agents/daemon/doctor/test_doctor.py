@@ -112,9 +112,9 @@ def test_the_clock(state: Path, ahead: int, verdict: str, capsys: pytest.Capture
 
 def test_a_market_that_nobody_reaches_and_words_for_people(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--state-dir", str(state), "--url", "http://127.0.0.1:9"]) == 1
-    told = capsys.readouterr().out.splitlines()
-    [place] = [number for number, line in enumerate(told) if line.startswith("problem market: ")]
-    assert told[place + 1].strip().startswith("-> curl -v http://127.0.0.1:9/healthz")
+    output = capsys.readouterr().out.splitlines()
+    [place] = [number for number, line in enumerate(output) if line.startswith("problem market: ")]
+    assert output[place + 1].strip().startswith("-> curl -v http://127.0.0.1:9/healthz")
 
 
 def test_file_systems() -> None:

@@ -153,7 +153,7 @@ def test_a_cancelled_pull_returns_at_once_though_the_registry_is_silent() -> Non
 
 
 def test_what_came_in_a_burst_is_told_though_nothing_comes_after_it() -> None:
-    let_go, told = threading.Event(), threading.Event()
+    let_go, notified = threading.Event(), threading.Event()
 
     def lines() -> Iterator[Line]:
         yield {"status": "Pulling from team/app"}
@@ -162,8 +162,8 @@ def test_what_came_in_a_burst_is_told_though_nothing_comes_after_it() -> None:
 
     def said(_said: Said, layers: tuple[LayerProgress, ...]) -> None:
         if layers:
-            told.set()
+            notified.set()
             let_go.set()
 
     supervise_pull(lines, ImageRequest("x", said), threading.Event())
-    assert told.is_set()
+    assert notified.is_set()

@@ -27,8 +27,8 @@ ARGS = {
 }
 
 
-def line(**told: Any) -> bytes:
-    return json.dumps(told).encode() + b"\n"
+def line(**values: Any) -> bytes:
+    return json.dumps(values).encode() + b"\n"
 
 
 def test_figures_are_the_last_that_were_told() -> None:
@@ -68,9 +68,9 @@ def test_what_rclone_is_asked_for() -> None:
     down = rclone_arguments({**ARGS, "direction": "down", "delete": "yes", "path": "", "remote": "bucket"})
     assert down[:3] == ("sync", "remote:bucket", "/disk")
     assert not any("hush" in word for word in down)
-    told = rclone_environment({**ARGS, "virtual_host": "yes"})
-    assert told["RCLONE_CONFIG_REMOTE_SECRET_ACCESS_KEY"] == "hush"
-    assert told["RCLONE_CONFIG_REMOTE_FORCE_PATH_STYLE"] == "false"
+    values = rclone_environment({**ARGS, "virtual_host": "yes"})
+    assert values["RCLONE_CONFIG_REMOTE_SECRET_ACCESS_KEY"] == "hush"
+    assert values["RCLONE_CONFIG_REMOTE_FORCE_PATH_STYLE"] == "false"
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_a_simulated_host_copies_nothing_and_says_so() -> None:
 
 
 def test_progress_in_files_is_told_when_it_changes() -> None:
-    told: list[bool] = []
-    work = Operation(OperationOrder("b" * 32, "sync_objects", ARGS), told.append)
+    values: list[bool] = []
+    work = Operation(OperationOrder("b" * 32, "sync_objects", ARGS), values.append)
     for files in ((0, 3), (1, 3), (1, 3), (2, 3)):
         work.progress(10, 100, say("copying"), files=files)
-    assert len(told) == 3
+    assert len(values) == 3
     assert (work.seen.done_files, work.seen.total_files) == (2, 3)

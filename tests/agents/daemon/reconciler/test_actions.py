@@ -257,13 +257,13 @@ def test_the_fourth_wall(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wall", "expected"), [("up", ["gpu_conflict", "started"]), ("down", ["met", "met", "started", "started"])]
+    ("error_code", "expected"), [("up", ["gpu_conflict", "started"]), ("down", ["met", "met", "started", "started"])]
 )
 def test_the_fourth_wall_between_two_starts_at_once(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, wall: str, expected: list[str]
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, error_code: str, expected: list[str]
 ) -> None:
     """Neither runs yet when the other is checked: the claim decides. With the wall down both start."""
-    if wall == "down":
+    if error_code == "down":
         monkeypatch.setattr(GpuClaims, "claimed", lambda *_: nullcontext())
     inside, outcome = threading.Barrier(2), []
     really = bench.engine.start
@@ -429,19 +429,19 @@ def test_a_re_image_that_is_taken_back_leaves_what_the_former_root_stands_on(ben
 
 def test_fault_055_a_gpu_is_empty_before_the_next_container_starts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this order, whatever ended the one before; what the same instance left there itself is its own."""
-    told: list[str] = []
+    messages: list[str] = []
     left = [2, 1, 0]
 
     def processes(uuid: str) -> int:
-        told.append("asked")
+        messages.append("asked")
         return left.pop(0) if left else 0
 
     def start(container: str) -> None:
-        told.append("started")
+        messages.append("started")
         SimulatedRuntime.start(bench.engine, container)
 
     monkeypatch.setattr(bench.engine, "start", start)
-    wipes = GpuWiper(processes, lambda uuid: told.append(f"wiped {uuid}"))
+    wipes = GpuWiper(processes, lambda uuid: messages.append(f"wiped {uuid}"))
     steps = ActionExecutor(
         runtime=bench.engine,
         disks=bench.disks,
@@ -456,7 +456,7 @@ def test_fault_055_a_gpu_is_empty_before_the_next_container_starts(bench: Bench,
     steps.run(bench.job("start", again))
     bench.engine.remove(bench.containers()[0].id)
     steps.run(bench.job("create", other))
-    assert told == [*(["asked"] * 3), "wiped GPU-1", "started", "started", "asked", "wiped GPU-1", "started"]
+    assert messages == [*(["asked"] * 3), "wiped GPU-1", "started", "started", "asked", "wiped GPU-1", "started"]
 
 
 @pytest.mark.parametrize(

@@ -29,20 +29,20 @@ def test_the_first_report_after_the_wake_up_tells_that_it_runs(
 ) -> None:
     start_agent()
     settle(market)
-    told = len(market.reports)
+    report_count = len(market.reports)
     market.desired[wanted.id] = wanted
     market.hand_over(market.slip_of(wanted))
-    first = reports_after(market, told)[0]
+    first = reports_after(market, report_count)[0]
     assert [(row.id, row.phase) for row in first.instances] == [(wanted.id, "running")]
 
 
 def test_a_lost_slip_is_made_good_by_the_exchange(market: Market, start_agent: Start, wanted: DesiredInstance) -> None:
     start_agent()
     settle(market)
-    told = len(market.reports)
+    report_count = len(market.reports)
     market.want(wanted)
     market.until_phase(wanted.id, "running")
-    assert market.reports[told].instances == [], "the agent had to ask first"
+    assert market.reports[report_count].instances == [], "the agent had to ask first"
 
 
 @pytest.mark.parametrize("spoil", [lambda slip: "0" * 64 + slip[64:], lambda slip: slip[:-1] + " }", lambda _: "x"])
@@ -51,9 +51,9 @@ def test_what_is_not_sealed_by_the_control_plane_starts_nothing(
 ) -> None:
     running = start_agent()
     settle(market)
-    told = len(market.reports)
+    report_count = len(market.reports)
     market.hand_over(spoil(market.slip_of(wanted)))
-    assert all(report.instances == [] for report in reports_after(market, told))
+    assert all(report.instances == [] for report in reports_after(market, report_count))
     assert simulation(running).containers() == []
 
 
@@ -76,9 +76,9 @@ def test_a_slip_does_not_start_again_what_a_sync_has_stopped(
     market.want(replace(wanted, run="stopped", gpu_uuids=[]))
     market.until_phase(wanted.id, "stopped")
     settle(market)
-    told = len(market.reports)
+    report_count = len(market.reports)
     market.hand_over(market.slip_of(wanted))
-    assert all(row.phase == "stopped" for report in reports_after(market, told) for row in report.instances)
+    assert all(row.phase == "stopped" for report in reports_after(market, report_count) for row in report.instances)
     assert simulation(running).containers() == []
 
 
@@ -91,10 +91,10 @@ def test_a_new_generation_of_a_stopped_instance_starts_by_slip(
     market.want(replace(wanted, run="stopped", gpu_uuids=[]))
     market.until_phase(wanted.id, "stopped")
     settle(market)
-    told, again = len(market.reports), renamed(wanted, fence=2)
+    report_count, again = len(market.reports), renamed(wanted, fence=2)
     market.desired[wanted.id] = again
     market.hand_over(market.slip_of(again))
-    first = reports_after(market, told)[0]
+    first = reports_after(market, report_count)[0]
     assert [(row.generation, row.phase) for row in first.instances] == [(2, "running")]
 
 
@@ -105,9 +105,9 @@ def test_a_restarted_agent_takes_no_slip_before_the_control_plane_has_spoken(
     settle(market)
     running.stop()
     market.slip = market.slip_of(wanted)
-    told = len(market.reports)
+    report_count = len(market.reports)
     again = start_agent()
-    assert all(report.instances == [] for report in reports_after(market, told))
+    assert all(report.instances == [] for report in reports_after(market, report_count))
     assert simulation(again).containers() == []
 
 

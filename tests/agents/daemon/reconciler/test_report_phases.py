@@ -14,7 +14,7 @@ ID = "a" * 32
 RUNNING = Container("c", ID, 2, "running", "s", ("GPU-1",), "t1", run_seconds=3.0)
 ENDED = replace(RUNNING, status="exited", run_seconds=0.0, exit_code=3)
 PASSED = Entry(generation=2, accepted=2, accepted_run="t1")
-TOLD = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
+ASKED_ENGINE = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ TOLD = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
         ([RUNNING, replace(ENDED, id="d", generation=1)], PASSED, "running", 2, ""),
         ([ENDED], PASSED, "unknown", 2, ""),  # until the engine has said who ended it
         ([ENDED], replace(PASSED, ended_run="t0", ended_by="host"), "unknown", 2, ""),
-        ([ENDED], TOLD, "exited", 2, "exited"),
-        ([replace(ENDED, exit_code=137)], TOLD, "exited", 2, "exited"),
-        ([replace(ENDED, exit_code=137)], replace(TOLD, ended_by="host"), "exited", 2, "killed"),
-        ([replace(ENDED, exit_code=0)], replace(TOLD, ended_by="engine"), "exited", 2, "engine_restarted"),
-        ([replace(ENDED, out_of_memory=True)], TOLD, "exited", 2, "out_of_memory"),
-        ([replace(ENDED, out_of_memory=True)], replace(TOLD, ended_by="host"), "exited", 2, "killed"),
+        ([ENDED], ASKED_ENGINE, "exited", 2, "exited"),
+        ([replace(ENDED, exit_code=137)], ASKED_ENGINE, "exited", 2, "exited"),
+        ([replace(ENDED, exit_code=137)], replace(ASKED_ENGINE, ended_by="host"), "exited", 2, "killed"),
+        ([replace(ENDED, exit_code=0)], replace(ASKED_ENGINE, ended_by="engine"), "exited", 2, "engine_restarted"),
+        ([replace(ENDED, out_of_memory=True)], ASKED_ENGINE, "exited", 2, "out_of_memory"),
+        ([replace(ENDED, out_of_memory=True)], replace(ASKED_ENGINE, ended_by="host"), "exited", 2, "killed"),
         ([replace(RUNNING, started_at="t2")], PASSED, "exited", 2, "killed"),  # ended and started again by someone else
         ([replace(RUNNING, started_at="t2")], replace(PASSED, accepted_run=""), "running", 2, ""),  # an older journal
         ([ENDED], Entry(generation=2, starting=2, started_from="t1"), "creating", 2, ""),
@@ -96,12 +96,12 @@ def test_a_running_row_has_all_there_is_to_say() -> None:
 
 def test_a_run_that_has_ended_tells_how_long_it_was() -> None:
     ran = replace(ENDED, run_seconds=17.5)
-    assert row_of(ID, TOLD, [ran]).run_seconds == 17.5
+    assert row_of(ID, ASKED_ENGINE, [ran]).run_seconds == 17.5
     assert row_of(ID, replace(PASSED, run="stopped"), [ran]).run_seconds == 0.0
 
 
 def test_reasons_are_sentences() -> None:
-    assert "code 3" in row_of(ID, TOLD, [ENDED]).detail
+    assert "code 3" in row_of(ID, ASKED_ENGINE, [ENDED]).detail
     assert row_of(ID, PASSED, [ENDED]).detail == CAUSE_PENDING
     assert row_of(ID, PASSED, []).detail == VANISHED
     assert row_of(ID, PASSED, [replace(ENDED, before_boot=True)]).detail == RESTARTED

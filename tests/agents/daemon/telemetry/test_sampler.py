@@ -63,8 +63,8 @@ def test_the_next_counts_from_the_last_one_that_arrived(telemetry: Telemetry, me
     assert (lost.cpu_pct, lost.rx_bytes) == (50.0, 2000)
     clock.now += 10
     meter.now = Usage(11 * 10**9, 100, 3500, 500)
-    told = telemetry.sample([RUNNING])[ID]
-    assert (told.cpu_pct, told.rx_bytes) == (50.0, 2500), "what the lost report had is in this one"
+    measured = telemetry.sample([RUNNING])[ID]
+    assert (measured.cpu_pct, measured.rx_bytes) == (50.0, 2500), "what the lost report had is in this one"
 
 
 def test_a_new_start_begins_at_zero(telemetry: Telemetry, meter: Meter, clock: Clock) -> None:

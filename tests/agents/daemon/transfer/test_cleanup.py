@@ -67,8 +67,8 @@ def test_an_engine_that_is_silent_stops_nothing(tmp_path: Path, caplog: pytest.L
         raise EngineSilent("no answer")
 
     folder = trip(tmp_path, "moves", ORDER)
-    told: list[object] = []
-    chain_cleanups(TransferCleanup(tmp_path, forget).tidy, told.append)(())
+    messages: list[object] = []
+    chain_cleanups(TransferCleanup(tmp_path, forget).tidy, messages.append)(())
     assert not folder.exists()
     assert "the engine keeps" in caplog.text
-    assert told == [()]
+    assert messages == [()]

@@ -148,8 +148,8 @@ class Exchange:
 
 def operation(kind: str, *, disk_gb: int = 1, side: int = 0, **more: str) -> Operation:
     args = {"source": SOURCE, "target": TARGET, "number": "0", "disk_gb": str(disk_gb)}
-    told = {"pair": "p" * 32, "ticket": f"ticket-{side}", "key": KEY.hex()}
-    return Operation(OperationOrder("f" * 32, kind, args | told | more), lambda urgent: None)
+    arguments = {"pair": "p" * 32, "ticket": f"ticket-{side}", "key": KEY.hex()}
+    return Operation(OperationOrder("f" * 32, kind, args | arguments | more), lambda urgent: None)
 
 
 @pytest.fixture(autouse=True)

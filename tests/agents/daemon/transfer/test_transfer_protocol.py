@@ -305,7 +305,7 @@ class Listing(EncryptedChannel):
         self._size = size
         state = hashlib.sha256(json.dumps([["root.tar", size]]).encode())
         state.update(b"x" * 32 * count)
-        self._told: dict[str, Any] = {
+        self._manifest: dict[str, Any] = {
             "names": ["root.tar"],
             "sizes": [size],
             "whole": state.hexdigest(),
@@ -314,7 +314,7 @@ class Listing(EncryptedChannel):
         self._left = 32 * count
 
     def receive_json(self, *names: str) -> dict[str, Any]:
-        return self._told | {"parts": [[str(number), 0, self._size] for number in range(20)]}
+        return self._manifest | {"parts": [[str(number), 0, self._size] for number in range(20)]}
 
     def receive(self, timeout: float = 0.0) -> bytes:
         length = min(PIECE, self._left)

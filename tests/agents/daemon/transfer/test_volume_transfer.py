@@ -64,8 +64,8 @@ def there(tmp_path: Path) -> Place:
 
 def order(*, side: int = 0, key: str = "f" * 32, size_gb: int = 1) -> Operation:
     args = {"source": SOURCE, "target": TARGET, "size_gb": str(size_gb)}
-    told = {"pair": "p" * 32, "ticket": f"ticket-{side}", "key": KEY.hex()}
-    return Operation(OperationOrder(key, "receive_volume" if side else "send_volume", args | told), lambda urgent: None)
+    arguments = {"pair": "p" * 32, "ticket": f"ticket-{side}", "key": KEY.hex()}
+    return Operation(OperationOrder(key, "receive_volume" if side else "send_volume", args | arguments), lambda urgent: None)
 
 
 def both(
