@@ -212,7 +212,7 @@ def test_a_download_that_differs_is_not_kept(
     programs.mkdir()
     (programs / "cat").write_text('#!/bin/sh\nexec tr "\\000" "\\001" <"$1"\n')
     (programs / "cat").chmod(0o755)
-    host.rooms.env["PATH"] = f"{programs}:{os.environ['PATH']}"
+    host.containers.env["PATH"] = f"{programs}:{os.environ['PATH']}"
     with pytest.raises(Refused, match="differs") as refused:
         files.fetch_file(f"{there}/model.bin", here / "back.bin")
     assert (refused.value.code, person.notes) == (1, [])
@@ -255,7 +255,7 @@ def test_an_image_without_checksums_is_told(
     programs.mkdir()
     for name in ("cat", "chmod", "chown", "df", "mkdir", "mv", "rm", "stat", "tail"):
         (programs / name).symlink_to(str(which(name)))
-    host.rooms.env["PATH"] = str(programs)
+    host.containers.env["PATH"] = str(programs)
     files.send_file(here / "model.bin", f"{there}/new.bin")
     files.fetch_file(f"{there}/new.bin", here / "back.bin")
     assert is_whole(here / "back.bin")

@@ -16,7 +16,7 @@ from agents.daemon.docker_engine.exec import DockerExec
 from agents.daemon.engine.exec_interface import Command
 from agents.daemon.engine.interface import Container
 from common.ids import public_id
-from tests.agents.relay.streaming import Rooms, StreamHost
+from tests.agents.relay.streaming import FakeContainers, StreamHost
 from tests.web.conftest import Site, chromium, site, world
 from tests.web.file_journey import cut_after, journey
 from tests.web.shells import host_with_shells
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.docker
 FOLDER = "/srv/数据 here"
 
 
-class Lodger(Rooms):
+class Lodger(FakeContainers):
     """The pretended host of the page's instance leads into a real container."""
 
     def __init__(self, engine: Any, container: str) -> None:

@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from config.middleware.page_headers import site_policy
 from instances.models import Instance
-from tests.agents.relay.streaming import Rooms, StreamHost
+from tests.agents.relay.streaming import FakeContainers, StreamHost
 from tests.instances.fake_host import base_image
 from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
 from tests.web.shells import host_with_shells
@@ -119,6 +119,6 @@ def running(world: World) -> Instance:
 @pytest.fixture
 def host(site: Site, running: Instance) -> Iterator[StreamHost]:
     """The agent of the instance's host, as the control plane would have told it."""
-    made = host_with_shells(running, Rooms())
+    made = host_with_shells(running, FakeContainers())
     yield made
     made.streams.stop()

@@ -7,7 +7,7 @@ from django.conf import settings
 from agents.daemon.engine.exec_interface import ExecInterface, Terminal
 from instances.core.wakeup_payloads import early_order_key
 from instances.models import Instance
-from tests.agents.relay.streaming import Rooms, Shell, StreamHost
+from tests.agents.relay.streaming import FakeContainers, Shell, StreamHost
 
 PICTURE = (
     "\x1b[1;32mroot@berth-9f31c2\x1b[0m:\x1b[1;34m~/trainer\x1b[0m# python train.py --epochs 3\r\n"
@@ -17,7 +17,7 @@ PICTURE = (
 )
 
 
-class PrintingRooms(Rooms):
+class PrintingContainers(FakeContainers):
     """Shells with something to look at."""
 
     def terminal(self, instance: str, session: str, size: tuple[int, int]) -> Terminal:
@@ -31,10 +31,10 @@ class PrintingRooms(Rooms):
 
 
 def host_with_shells(
-    instance: Instance, rooms: Rooms | None = None, exec_interface: ExecInterface | None = None
+    instance: Instance, containers: FakeContainers | None = None, exec_interface: ExecInterface | None = None
 ) -> StreamHost:
     """Linked to the relay as the agent of this instance's host. Its streams are the caller's to stop."""
-    made = StreamHost(settings.RELAY_URL, settings.RELAY_SECRET, rooms or PrintingRooms(), exec_interface)
+    made = StreamHost(settings.RELAY_URL, settings.RELAY_SECRET, containers or PrintingContainers(), exec_interface)
     made.id, made.instance = instance.host_id.hex, instance.pk.hex
     made.key = early_order_key(instance.host_id, instance.host.agent_keys).hex()
     made.follow()

@@ -18,7 +18,7 @@ def screen(page: Page) -> str:
 
 def shell_of(host: StreamHost, number: int, page: Page) -> Shell:
     expect(page.locator("#term-state")).to_have_text("Connected")
-    return host.rooms.shells[number]
+    return host.containers.shells[number]
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -43,7 +43,7 @@ def test_a_shell_is_typed_into_resized_lost_and_found_again(site: Site, host: St
 
     page.reload()
     expect(warm).to_be_visible()
-    assert len(host.rooms.shells) == 1, "the same shell"
+    assert len(host.containers.shells) == 1, "the same shell"
     shell.inside.sendall(b"x" * 3_000_000 + b"\r\nlast words\r\n")
     expect(page.locator(".xterm-rows")).to_contain_text("last words", timeout=20_000)
     shell.inside.close()

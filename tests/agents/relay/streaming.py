@@ -58,7 +58,7 @@ class Shell:
         return said
 
 
-class Rooms:
+class FakeContainers:
     """Exec interface of one pretended host."""
 
     def __init__(self) -> None:
@@ -91,12 +91,12 @@ class StreamHost:
     """One host whose agent follows what the test tells it."""
 
     def __init__(
-        self, url: str, secret: str, rooms: "Rooms | None" = None, exec_interface: ExecInterface | None = None
+        self, url: str, secret: str, containers: "FakeContainers | None" = None, exec_interface: ExecInterface | None = None
     ) -> None:
         self.id, self.instance = uuid4().hex, uuid4().hex
         self.key = SLIP_KEY
-        self.rooms = rooms or Rooms()
-        self.streams = StreamServer(exec_interface or self.rooms)
+        self.containers = containers or FakeContainers()
+        self.streams = StreamServer(exec_interface or self.containers)
         self._url, self._secret = url.replace("http", "ws", 1) + "/relay/v1/link", secret
 
     @property
@@ -174,5 +174,5 @@ def slow_checksums(host: StreamHost, folder: Path) -> Path:
         f'sleep "$(cat {folder}/go)"\nexec {shutil.which("sha256sum")}\n'
     )
     program.chmod(0o755)
-    host.rooms.env["PATH"] = f"{folder}:{os.environ['PATH']}"
+    host.containers.env["PATH"] = f"{folder}:{os.environ['PATH']}"
     return folder

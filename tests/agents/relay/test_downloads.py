@@ -114,7 +114,7 @@ def test_a_file_that_ends_early_is_no_whole_download(get: Get, host: StreamHost,
     program = tmp_path / "cat"
     program.write_text('#!/bin/sh\nhead -c 100 "$1"\n')
     program.chmod(0o755)
-    host.rooms.env["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    host.containers.env["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     with pytest.raises(httpx.RemoteProtocolError):
         get(file)
     assert json.loads(get(tmp_path / "none").content)["code"] == "missing", "the next one is served"

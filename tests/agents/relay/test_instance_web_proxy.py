@@ -173,11 +173,11 @@ def program() -> Iterator[Program]:
 @pytest.fixture
 def host(relay: Relay, program: Program) -> Iterator[StreamHost]:
     host = StreamHost(relay.url, SECRET)
-    host.rooms.ports[8888] = program.port
+    host.containers.ports[8888] = program.port
     host.follow()
     yield host
     host.streams.stop()
-    host.rooms.close()
+    host.containers.close()
 
 
 Visit = Callable[..., Browser]
@@ -316,7 +316,7 @@ def test_a_program_that_is_not_there_or_speaks_otherwise(host: StreamHost, visit
     assert visitor(7777).ask("/").status_code == 502
     other = visitor(6006)
     with Service(rude) as service:
-        host.rooms.ports[6006] = service.port
+        host.containers.ports[6006] = service.port
         assert other.ask("/").status_code == 502
         assert refused(other, "/")
     host.follow(run="stopped")

@@ -61,7 +61,7 @@ def test_link_and_open_streams_are_cut(relay: Relay, host: StreamHost) -> None:
             await close_of(ws)
 
     with Service(echo) as service:
-        host.rooms.ports[80] = service.port
+        host.containers.ports[80] = service.port
         asyncio.run(talk())
     wait_until(lambda: not hub(relay).is_linked(host.id))
 

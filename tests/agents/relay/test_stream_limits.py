@@ -62,7 +62,7 @@ def test_who_comes_too_late_is_told(start_relay: Callable[..., Relay], monkeypat
 
     try:
         with Service(echo) as service:
-            host.rooms.ports |= {22: service.port, 80: service.port}
+            host.containers.ports |= {22: service.port, 80: service.port}
             host.follow(host.tunnel(port, 22))
             wait_until(lambda: len(relay.server.config.app.state.tcp_listeners) == 1)  # type: ignore[union-attr]  # a Starlette
             with _visit(port) as first:

@@ -67,7 +67,7 @@ def test_a_port_is_reached_with_its_bytes_in_order_and_its_own_end(relay: Relay,
             assert [await ws.recv(), await ws.recv()] == [b"bye", '{"eof": true}']
 
     with Service(echo) as service:
-        host.rooms.ports[80] = service.port
+        host.containers.ports[80] = service.port
         asyncio.run(asyncio.wait_for(talk(), 30))
     wait_until(lambda: host.streams.sessions(host.instance) == 0)
 
@@ -120,7 +120,7 @@ def test_a_terminal_keeps_its_shell_while_its_connection_breaks(relay: Relay, ho
     async def first() -> None:
         async with client(relay, ticket()) as ws:
             assert await ws.recv() == b"$ "
-            shell = host.rooms.shells[0]
+            shell = host.containers.shells[0]
             await ws.send("你好 ✓\r".encode())
             assert await asyncio.to_thread(shell.inside.recv, 100) == "你好 ✓\r".encode()
             await ws.send('{"resize":[200,50]}')
@@ -130,7 +130,7 @@ def test_a_terminal_keeps_its_shell_while_its_connection_breaks(relay: Relay, ho
     async def again() -> Any:
         async with client(relay, ticket()) as ws:
             screen = await ws.recv()
-            shell = host.rooms.shells[0]
+            shell = host.containers.shells[0]
             await ws.send('{"flow":false}')
             await asyncio.sleep(0.05)
             await asyncio.to_thread(shell.inside.sendall, b"x" * 1000)
@@ -141,14 +141,14 @@ def test_a_terminal_keeps_its_shell_while_its_connection_breaks(relay: Relay, ho
 
     asyncio.run(asyncio.wait_for(first(), 20))
     wait_until(lambda: host.streams.sessions(host.instance) == 0)
-    host.rooms.shells[0].inside.sendall(b"meanwhile")
+    host.containers.shells[0].inside.sendall(b"meanwhile")
     screen, last, closed = asyncio.run(asyncio.wait_for(again(), 20))
     assert screen.startswith(b"$ \x1b[38;2;1;2;3mcolour")
     assert screen.endswith(b"meanwhile")
     assert json.loads(last) == {"exit": 7}
     assert closed[0] == 1000
-    assert len(host.rooms.shells) == 1
-    assert host.rooms.shells[0].sizes == [(120, 40), (200, 50), (120, 39), (120, 40)]
+    assert len(host.containers.shells) == 1
+    assert host.containers.shells[0].sizes == [(120, 40), (200, 50), (120, 39), (120, 40)]
 
 
 def test_a_slow_reader_slows_the_writer_and_loses_nothing(relay: Relay, host: StreamHost) -> None:
@@ -174,7 +174,7 @@ def test_a_slow_reader_slows_the_writer_and_loses_nothing(relay: Relay, host: St
         return digest.hexdigest()
 
     with Service(pour) as service:
-        host.rooms.ports[80] = service.port
+        host.containers.ports[80] = service.port
         assert asyncio.run(asyncio.wait_for(read(), 60)) == hashlib.sha256(blob * pieces).hexdigest()
 
 
@@ -184,7 +184,7 @@ def test_tunnels_open_their_own_ports_alone(start_relay_with_ports: Callable[[],
     host = StreamHost(relay.url, SECRET)
     try:
         with Service(echo) as service:
-            host.rooms.ports[22] = service.port
+            host.containers.ports[22] = service.port
             elsewhere = host.tunnel(barred, 22, allow=["192.0.2.0/24"])
             host.follow(host.tunnel(mine, 22), elsewhere, host.tunnel(stolen, 22, host="0" * 32))
             wait_until(lambda: len(relay.server.config.app.state.tcp_listeners) == 2)  # type: ignore[union-attr]  # a Starlette
@@ -223,7 +223,7 @@ def test_a_lost_link_comes_back_and_open_streams_live_on(relay: Relay, host: Str
             assert await ws.recv() == b"three"
 
     with Service(echo) as service:
-        host.rooms.ports[80] = service.port
+        host.containers.ports[80] = service.port
         asyncio.run(asyncio.wait_for(talk(), 30))
 
 

@@ -117,7 +117,7 @@ def test_an_open_stream_is_cut_and_no_new_one_opens(relay: Relay, host: StreamHo
         return closes
 
     with Service(echo) as service:
-        host.rooms.ports[80] = service.port
+        host.containers.ports[80] = service.port
         assert asyncio.run(talk()) == [(4401, "revoked"), (4401, "bad_ticket")]
     wait_until(lambda: host.streams.sessions(host.instance) == 0)
 
