@@ -1,6 +1,6 @@
 """A market of any size, the same at every run, written by PostgreSQL; and the floor's indexes."""
 
-from typing import Final
+from typing import Any, Final
 
 # 20 models on each host. 40 % of the offers are live, that is, have free GPUs.
 _MODELS: Final = (
@@ -59,9 +59,9 @@ FLOOR_INDEXES: Final = tuple(
 )
 
 
-def seed_statements(offers: int) -> list[tuple[str, dict[str, object]]]:
+def seed_statements(offers: int) -> list[tuple[str, dict[str, Any]]]:
     """Return the statements, to be executed in this order on one connection."""
-    arguments: dict[str, object] = {"hosts": max(1, offers // PER_HOST), "models": list(_MODELS), "regions": list(_REGIONS)}
+    arguments: dict[str, Any] = {"hosts": max(1, offers // PER_HOST), "models": list(_MODELS), "regions": list(_REGIONS)}
     return [("SELECT setseed(0.42)", {}), (HOSTS, arguments), (OFFERS, arguments), ("ANALYZE marketplace_offer", {})]
 
 

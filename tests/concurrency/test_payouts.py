@@ -170,7 +170,7 @@ def test_exported_by_many_at_once() -> None:
 def test_taken_back_by_many_at_once() -> None:
     owner = rich_owner("bank")
     payout = ask(owner)
-    takes = [lambda: mark_failed(payout_id=payout.pk, actor="x", failure="x", lawful=("pending",))] * AT_ONCE
+    takes = [lambda: mark_failed(payout_id=payout.pk, actor="x", failure="x", from_states=("pending",))] * AT_ONCE
     assert sorted(map(bool, in_parallel(list(takes)))) == [False] * (AT_ONCE - 1) + [True]
     assert balance(owner) == 90 * UNIT
     assert_sound(NOW)
