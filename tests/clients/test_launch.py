@@ -14,34 +14,39 @@ from tests.clients.samples import answers, sample
 from tests.clients.terminal import Terminal
 
 
+@pytest.fixture
+def pytorch(carol: Terminal) -> Iterator[Terminal]:
+    """Someone with a template of that name: this market has no official ones."""
+    carol.must("template", "create", "PyTorch", "--image", "berth-base", "--filter", "vram>=8")
+    yield carol
+    carol.must("template", "rm", "pytorch", "--yes")
+
+
 @pytest.mark.stack
-def test_a_template_runs_on_a_fitting_offer(alice: Terminal) -> None:
-    done = alice.run("launch", "pytorch", "--gpu", "4090", "--name", "study", "--yes", "--json")
+def test_a_template_runs_on_a_fitting_offer(pytorch: Terminal) -> None:
+    done = pytorch.run("launch", "pytorch", "--gpu", "4090", "--name", "study", "--yes", "--json")
     assert done.returncode == 0, done.stderr
     instance = json.loads(done.stdout)
-    try:
-        assert (instance["state"], instance["launch_template"]["title"]) == ("running", "PyTorch")
-        assert "per hour in all" in done.stderr
-    finally:
-        alice.must("rm", instance["id"], "--yes", "--wait")
+    assert (instance["state"], instance["launch_template"]["title"]) == ("running", "PyTorch")
+    assert "per hour in all" in done.stderr
 
 
 @pytest.mark.stack
-def test_words_and_options_reach_the_quote(alice: Terminal) -> None:
+def test_words_and_options_reach_the_quote(pytorch: Terminal) -> None:
     words = ("launch", "PyTorch", "price<100", "--gpu", "RTX 4090", "--gpus", "2", "--disk", "5", "-e", "MODE=fast")
-    quote = json.loads(alice.must(*words, "--dry-run", "--json", "--", "python", "train.py"))
+    quote = json.loads(pytorch.must(*words, "--dry-run", "--json", "--", "python", "train.py"))
     assert (quote["gpu_count"], quote["data_disk_gb"]) == (2, 5)
     assert (quote["launch"]["env"]["MODE"], quote["launch"]["command"]) == ("fast", ["python", "train.py"])
-    none = alice.run("launch", "pytorch", "price<0.01", "--gpu", "4090", "--yes")
+    none = pytorch.run("launch", "pytorch", "price<0.01", "--gpu", "4090", "--yes")
     assert (none.returncode, "No offer matches" in none.stderr) == (4, True)
 
 
 @pytest.mark.stack
 @pytest.mark.parametrize(("wrong", "near"), [("pytroch", "Similar: pytorch"), ("zzz", "`berth template ls` lists them")])
-def test_a_name_of_no_template_says_which_are_near(alice: Terminal, wrong: str, near: str) -> None:
-    done = alice.run("launch", wrong, "--gpu", "4090", "--yes")
+def test_a_name_of_no_template_says_which_are_near(pytorch: Terminal, wrong: str, near: str) -> None:
+    done = pytorch.run("launch", wrong, "--gpu", "4090", "--yes")
     assert (done.returncode, f"There is no template '{wrong}'" in done.stderr, near in done.stderr) == (4, True, True)
-    assert near in alice.run("template", "show", wrong).stderr
+    assert near in pytorch.run("template", "show", wrong).stderr
 
 
 @pytest.fixture
@@ -61,7 +66,9 @@ def offers(*names: str) -> dict[str, Any]:
     [([offers("a")], ["verified"]), ([offers(), offers("b")], ["verified", ""])],
     ids=["one", "none"],
 )
-def test_a_verified_host_comes_first(market: Market, tmp_path: Path, found: list[dict[str, Any]], lines: list[str]) -> None:
+def test_a_verified_host_comes_first(
+    scripted: Market, tmp_path: Path, found: list[dict[str, Any]], lines: list[str]
+) -> None:
     template = sample(models.TemplateOut)
     template["version"] |= {"filter": "", "min_vram_gb": None, "min_cuda": "", "inputs": []}
     answers(scripted, template, *found)

@@ -5,13 +5,11 @@ import time
 from collections.abc import Callable
 from io import BufferedIOBase
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from berth.cli.framework import Session, printable
 
 if TYPE_CHECKING:
-    from _typeshed import SupportsRead
-
     from berth import models
 
 _BETWEEN_S: Final = 0.1
@@ -111,7 +109,7 @@ def bars(session: Session) -> Callable[[str], Bar]:
 class Counted(BufferedIOBase):
     """A file that is read from its start or a later byte on, and tells how far it is."""
 
-    def __init__(self, file: "SupportsRead[bytes]", seen: Callable[[int], None], *, start: int = 0) -> None:
+    def __init__(self, file: IO[bytes], seen: Callable[[int], None], *, start: int = 0) -> None:
         self._file, self._seen, self._at = file, seen, start
 
     def read(self, size: int | None = -1, /) -> bytes:

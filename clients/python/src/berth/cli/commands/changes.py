@@ -197,8 +197,10 @@ def _repeated(order: dict[str, Any]) -> list[str]:
 @INSTANCE
 @click.argument("name")
 @click.option("--description", default="")
-def save_image(instance: str, name: str, description: str) -> None:
+@DRY_RUN
+def save_image(instance: str, name: str, description: str, dry_run: bool) -> None:
     """Save an instance's system disk as an image of your own."""
     client = session().client
-    image = client.instances.save_image(find_instance(client, instance).id, name=name, description=description or UNSET)
+    about: dict[str, Any] = {"name": name, "description": description or UNSET}
+    image = client.instances.save_image(find_instance(client, instance).id, **about, dry_run=dry_run)
     session().out.facts(image, [("Image", image.slug), ("ID", image.id), ("State", image.state)], name=image.slug)

@@ -155,7 +155,12 @@ def _show_what_would_go(instances: "list[models.InstanceOut]") -> None:
 @command("rename")
 @INSTANCE
 @click.argument("name")
-def rename(instance: str, name: str) -> None:
+@PREVIEW
+def rename(instance: str, name: str, dry_run: bool) -> None:
     """Rename an instance."""
     client = session().client
-    show_instance(client.instances.update(find_instance(client, instance).id, name=name))
+    found = find_instance(client, instance)
+    if dry_run:
+        session().out.note(f"{found.name or found.id} would be named {name}. Nothing was done.")
+        return
+    show_instance(client.instances.update(found.id, name=name))
