@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.real_market import engine, image, real_market  # noqa: F401 fixtures
 from tests.clients.terminal import SOURCE, WITH_CTRL_C, Terminal
-from tests.clients.test_ssh import real_market  # noqa: F401 a fixture
-from tests.docker.conftest import engine, image  # noqa: F401 fixtures
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 

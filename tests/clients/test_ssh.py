@@ -4,15 +4,12 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
+from tests.clients.real_market import engine, image, real_market, ssh_key  # noqa: F401 fixtures
 from tests.clients.terminal import Terminal
-from tests.docker.conftest import engine, image, ssh_key  # noqa: F401 fixtures
-from tests.stack import renting
-from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack
 from tests.waiting import wait_until
 
@@ -20,24 +17,11 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
-def real_market(services: None, engine: Any, image: str) -> Iterator[Stack]:  # noqa: F811 fixtures
-    stack = Stack(open_folder())
-    stack.settings["RELAY_WEB_HOST"] = f"localhost:{stack.relay_port}"
-    stack.settings["OUTBOUND_ALLOWED_NETWORKS"] = "127.0.0.0/8"  # registries of tests
-    try:
-        stack.start()
-        stack.run_module("tests.stack.seed", "image", "berth-test", image)
-        listen = ("--ports", "28000-28999", "--listen", "127.0.0.1")
-        stack.enrol("real", "--runtime", "docker", "--simulate-gpus", "RTX 4090:2", *listen)
-        with stack.client("alice") as client:
-            renting.offer_of(client, "real")
-        yield stack
-    finally:
-        stack.stop()
-
-
-@pytest.fixture(scope="module")
-def ada(real_market: Stack, ssh_key: Path, tmp_path_factory: pytest.TempPathFactory) -> Terminal:  # noqa: F811 fixtures
+def ada(
+    real_market: Stack,  # noqa: F811 fixtures
+    ssh_key: Path,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Terminal:
     """A newcomer with an SSH key in the usual place."""
     home = tmp_path_factory.mktemp("ada")
     (home / ".ssh").mkdir(mode=0o700)

@@ -14,10 +14,10 @@ import click
 import pytest
 
 from tests.clients.command_lines import all_options, check_operation, parse
+from tests.clients.real_market import engine, image, real_market, ssh_key  # noqa: F401 fixtures
 from tests.clients.task_images import add_vllm, build_official, remove_pulled
 from tests.clients.terminal import Terminal
-from tests.clients.test_ssh import ada, real_market  # noqa: F401 fixtures
-from tests.docker.conftest import engine, image, ssh_key  # noqa: F401 fixtures
+from tests.clients.test_ssh import ada  # noqa: F401 a fixture
 from tests.stack.harness import Stack
 from tests.storage.stub_registry import StubRegistry
 from tests.waiting import wait_until
