@@ -16,8 +16,8 @@ import pytest
 from berth import Client, RetryPolicy, errors, models
 from berth._core.calls import Call
 from berth._core.wire import Site, build
-from berth.cli import device, finding, profiles
-from berth.cli.commands import copying, logs
+from berth.cli import device, lookup, profiles
+from berth.cli.commands import cp, logs
 from berth.cli.output import as_json
 from tests.clients.lying_server import Market, lying_market, status
 from tests.clients.samples import OWN, answers, instance, sample
@@ -118,20 +118,20 @@ class Thing(msgspec.Struct):
 
 def test_what_is_deleted_without_a_question_is_named_in_full() -> None:
     things = [Thing("vol_abc", "train-2"), Thing("vol_xyz", "")]
-    assert finding.pick(things, "train", "volume", name=lambda each: each.name) is things[0]
+    assert lookup.pick(things, "train", "volume", name=lambda each: each.name) is things[0]
     with pytest.raises(Exception, match="whole name: train-2"):
-        finding.pick(things, "train", "volume", name=lambda each: each.name, exact=True)
+        lookup.pick(things, "train", "volume", name=lambda each: each.name, exact=True)
     things = [Thing("vol_0123456789", "train-2")]
-    assert finding.pick(things, "vol_01234567", "volume", name=lambda each: each.name, exact=True) is things[0]
+    assert lookup.pick(things, "vol_01234567", "volume", name=lambda each: each.name, exact=True) is things[0]
     for text in ("vol_", "v", "0", "01234567", "vol_0123456"):  # `berth rm vol_$ID --yes` without an ID, among them
         with pytest.raises(Exception, match="There is no volume"):
-            finding.pick(things, text, "volume", name=lambda each: each.name, exact=True)
+            lookup.pick(things, text, "volume", name=lambda each: each.name, exact=True)
 
 
 def test_an_empty_text_means_nothing() -> None:
     """As `berth rm "$NAME" --yes` in a script that never set it."""
     with pytest.raises(click.UsageError, match="empty"):
-        finding.pick([Thing("vol_abc", "")], "", "volume", name=lambda each: each.name)
+        lookup.pick([Thing("vol_abc", "")], "", "volume", name=lambda each: each.name)
 
 
 # -- profiles
@@ -191,9 +191,9 @@ def test_reports_of_faults_show_no_token() -> None:
 
 
 def test_drives_of_windows_are_local(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert copying._local("C:\\x") == "./C:\\x"
-    monkeypatch.setattr(copying, "_HAS_DRIVES", True)
-    assert (copying._local("C:\\x"), copying._local("x")) == ("C:\\x", "./x")
+    assert cp._local("C:\\x") == "./C:\\x"
+    monkeypatch.setattr(cp, "_HAS_DRIVES", True)
+    assert (cp._local("C:\\x"), cp._local("x")) == ("C:\\x", "./x")
 
 
 # -- what a market can no longer decrypt

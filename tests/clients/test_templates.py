@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from berth.cli.framework import Refused
-from berth.cli.templating import suiting
+from berth.cli.template_options import suiting
 from tests.clients.terminal import Terminal
 from tests.stack.harness import Stack
 

@@ -41,7 +41,7 @@ class InstanceState(Protocol):
 I = TypeVar("I", bound=InstanceState)  # noqa: E741 an instance
 
 
-class Doorbell:
+class ChangeWaiter:
     """The market's wake-ups (`GET /live`), or pauses that grow where they don't work."""
 
     def __init__(self, site: Site, *, about: str = "") -> None:
@@ -95,7 +95,7 @@ def until(
     Raises:
         WaitTimeout: it didn't become true in time.
     """
-    ends, bell, answered = time.monotonic() + timeout, Doorbell(site, about=about), False
+    ends, waiter, answered = time.monotonic() + timeout, ChangeWaiter(site, about=about), False
     while True:
         try:
             answer = yield from exchange(call, site)
@@ -112,7 +112,7 @@ def until(
         left = ends - time.monotonic()
         if left <= 0:
             raise errors.WaitTimeout(f"Waited {timeout:.0f} s in vain.", answer)
-        yield from bell.wait(left)
+        yield from waiter.wait(left)
 
 
 def until_state(
@@ -133,7 +133,7 @@ def until_state(
     def done(instance: I) -> bool:
         if instance.state in states:
             return True
-        if instance.state in ENDINGS or _rests_elsewhere(instance, states):
+        if instance.state in ENDINGS or _is_final_elsewhere(instance, states):
             why = _failure(instance)
             text = f"{instance.id} is {instance.state}, not {' or '.join(sorted(states))}{why}"
             raise errors.WaitFailed(text, instance)
@@ -143,7 +143,7 @@ def until_state(
     return (yield from until(site, call, done, timeout=timeout, about=about, seen=seen))
 
 
-def _rests_elsewhere(instance: InstanceState, states: Collection[str]) -> bool:
+def _is_final_elsewhere(instance: InstanceState, states: Collection[str]) -> bool:
     """Return whether it stays where it is: stopped, and nobody has asked for anything else."""
     return instance.state == "stopped" and instance.desired == "stopped" and "gone" not in states
 

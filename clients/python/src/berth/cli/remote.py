@@ -10,8 +10,8 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
-from berth.cli.finding import find_instance
 from berth.cli.framework import Refused, session
+from berth.cli.lookup import find_instance
 from berth.cli.profiles import config_folder
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from msgspec import to_builtins
 
-from berth.cli import launching
+from berth.cli import launch_options
 from berth.cli.declared.kinds import TEMPLATE_CONTENT
 from berth.cli.framework import session
 from berth.cli.ports import ContainerPort, PortType
@@ -55,7 +55,7 @@ def options(*, of_existing: bool = False) -> "list[Callable[[Any], Any]]":
         click.option("--min-driver", help="Such as 550.54"),
         click.option("--disk", "data_disk_gb", type=click.IntRange(0), help="Data disk in GB"),
         click.option("--readme", type=click.Path(exists=True, dir_okay=False), help="A file in Markdown"),
-        *launching.options(secret_names_only=True, of_existing=of_existing),
+        *launch_options.options(secret_names_only=True, of_existing=of_existing),
     ]
 
 
@@ -68,7 +68,7 @@ def given(ctx: click.Context, values: "Mapping[str, Any]") -> dict[str, Any]:
         content["inputs"] = list(values["inputs"])
     if values["ports"]:
         content["ports"] = [_port(each) for each in values["ports"]]
-    launch = launching.template_settings(ctx, dict(values))
+    launch = launch_options.template_settings(ctx, dict(values))
     return {**content, "launch": launch} if launch else content
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from berth.cli import launching
+from berth.cli import launch_options
 from berth.cli.commands.instances import INSTANCE, YES, until, waiting
-from berth.cli.finding import find_instance
 from berth.cli.framework import Refused, command, session, with_options
+from berth.cli.instance_view import show_instance
+from berth.cli.lookup import find_instance
 from berth.cli.ordering import DRY_RUN, KEY, Price, place_once
 from berth.cli.remote import forget_host_keys
-from berth.cli.showing import show_instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _MOST = click.option("--max-price", type=Price(), help="Refuse above this an hour, disk included")
 
 
-@click.command("reimage", cls=launching.WithCommand)
+@click.command("reimage", cls=launch_options.WithCommand)
 @INSTANCE
 @click.argument("image")
 @YES
 @DRY_RUN
-@with_options(launching.options(of_existing=True))
+@with_options(launch_options.options(of_existing=True))
 def reimage(instance: str, image: str, yes: bool, dry_run: bool, **wanted: Any) -> None:
     """Replace an instance's image. Files outside /data and volumes are deleted; if it fails, the former root runs again.
 
@@ -35,7 +35,7 @@ def reimage(instance: str, image: str, yes: bool, dry_run: bool, **wanted: Any) 
     """
     client = session().client
     found = find_instance(client, instance, exact=yes)
-    settings = launching.changes(click.get_current_context(), wanted, found.launch)
+    settings = launch_options.changes(click.get_current_context(), wanted, found.launch)
     if not dry_run:
         session().confirm(f"Replace {found.image} by {image} on {found.name or found.id}? Files outside /data go.", yes=yes)
     changed = client.instances.reimage(found.id, image=image, **settings, dry_run=dry_run)
@@ -65,7 +65,7 @@ def resize(instance: str, gpu_count: int | None, disk_gb: int | None, yes: bool,
     show_instance(here.client.instances.resize(found.id, **size, **limits, dry_run=dry_run))
 
 
-@click.command("clone", cls=launching.WithCommand)
+@click.command("clone", cls=launch_options.WithCommand)
 @INSTANCE
 @click.option("--offer", help="offr_…; left out: the same host")
 @click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Left out: as many as now")
@@ -76,7 +76,7 @@ def resize(instance: str, gpu_count: int | None, disk_gb: int | None, yes: bool,
 @DRY_RUN
 @KEY
 @waiting(False)
-@with_options(launching.options(of_existing=True))
+@with_options(launch_options.options(of_existing=True))
 def clone(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
     """Rent a copy of an instance, on the same host or another one; it can't cost more than the price that is shown.
 
@@ -84,7 +84,7 @@ def clone(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
     """
     ctx = click.get_current_context()
     found = find_instance(session().client, instance)
-    settings = launching.changes(ctx, wanted, found.launch)
+    settings = launch_options.changes(ctx, wanted, found.launch)
     disk_gb = 0 if wanted["without_data"] else found.data_disk_gb
     order = _destination(found, wanted, disk_gb=disk_gb)
     order |= {"data_disk": not wanted["without_data"], "name": wanted["name"] or UNSET}
@@ -175,7 +175,7 @@ def _ordered(
             return checked
     question = "Rent a copy of" if verb == "clone" else "Move"
     here.confirm(f"{question} {found.name or found.id}?", yes=wanted["yes"])
-    options, rest = launching.repeated(click.get_current_context(), wanted)
+    options, rest = launch_options.repeated(click.get_current_context(), wanted)
     return place_once(
         lambda own: send(found.id, **whole, idempotency_key=own),
         key=wanted["key"],

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from berth.cli.finding import complete_instance, find_instance
 from berth.cli.framework import command, session
+from berth.cli.lookup import complete_instance, find_instance
 from berth.cli.remote import Remote, connect, hand_over
 
 _REST = click.argument("words", nargs=-1, type=click.UNPROCESSED)

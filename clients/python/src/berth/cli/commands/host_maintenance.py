@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from berth.cli.finding import find_host, pick
 from berth.cli.framework import nouns, session
+from berth.cli.lookup import find_host, pick
 from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.output import Column
 

@@ -7,8 +7,8 @@ import click
 from msgspec import UNSET, structs
 
 from berth import models as shapes
-from berth.cli.finding import find_host
 from berth.cli.framework import command, session
+from berth.cli.lookup import find_host
 from berth.cli.ordering import PREVIEW, Price
 from berth.cli.output import Column
 

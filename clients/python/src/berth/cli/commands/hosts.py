@@ -7,8 +7,8 @@ from msgspec import UNSET
 
 from berth.cli.commands.host_maintenance import maintenance
 from berth.cli.commands.host_prices import GPU, change_offers, price
-from berth.cli.finding import find_host
 from berth.cli.framework import nouns, session
+from berth.cli.lookup import find_host
 from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.output import Column
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from berth.cli import launching
-from berth.cli.finding import complete_instance, find_instance
+from berth.cli import launch_options
 from berth.cli.framework import Refused, command, session, with_options
+from berth.cli.instance_view import COLUMNS, show_instance
+from berth.cli.lookup import complete_instance, find_instance
 from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.progress import Progress
-from berth.cli.showing import COLUMNS, show_instance
 
 if TYPE_CHECKING:
     from berth import models
@@ -98,11 +98,11 @@ def stop(instance: str, keep_gpus: bool, dry_run: bool, wait: bool, timeout: flo
     show_instance(until(found, ("stopped",), timeout=timeout) if wait and not dry_run else found)
 
 
-@click.command("restart", cls=launching.WithCommand)
+@click.command("restart", cls=launch_options.WithCommand)
 @INSTANCE
 @DRY_RUN
 @waiting(False)
-@with_options(launching.options(of_existing=True))
+@with_options(launch_options.options(of_existing=True))
 def restart(instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: Any) -> None:
     """Restart a running instance; its files are kept. With other launch settings: `berth restart NAME -e MODE=fast`.
 
@@ -110,7 +110,7 @@ def restart(instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: 
     """
     client = session().client
     instance_now = find_instance(client, instance)
-    settings = launching.changes(click.get_current_context(), wanted, instance_now.launch)
+    settings = launch_options.changes(click.get_current_context(), wanted, instance_now.launch)
     found = client.instances.restart(instance_now.id, **settings, dry_run=dry_run)
     show_instance(until(found, ("running",), timeout=timeout) if wait and not dry_run else found)
 

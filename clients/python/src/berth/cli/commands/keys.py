@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UNSET
 
-from berth.cli.finding import pick
 from berth.cli.framework import Refused, nouns, session
+from berth.cli.lookup import pick
 from berth.cli.output import Column
 
 if TYPE_CHECKING:

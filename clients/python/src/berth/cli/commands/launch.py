@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from berth.cli import launching
+from berth.cli import launch_options
 from berth.cli.commands.rent import order_options, rent_by
 from berth.cli.framework import with_options
 
 
-@click.command("launch", cls=launching.WithCommand)
+@click.command("launch", cls=launch_options.WithCommand)
 @click.argument("template")
 @click.argument("words", nargs=-1)
 @click.option("--gpu", help="GPU model, such as 4090")

@@ -10,8 +10,8 @@ import click
 from msgspec import UNSET
 
 from berth import errors
-from berth.cli.finding import complete_instance, find_instance
 from berth.cli.framework import Refused, command, printable, session
+from berth.cli.lookup import complete_instance, find_instance
 from berth.cli.output import as_json
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from click.core import ParameterSource
 from msgspec import UNSET
 
 from berth import errors
-from berth.cli import launching
+from berth.cli import launch_options
 from berth.cli.commands.market import wanted_offers
 from berth.cli.framework import Refused, session, with_options
+from berth.cli.instance_view import show_instance
 from berth.cli.ordering import KEY, Price, place_once
 from berth.cli.ports import ContainerPort, PortType
 from berth.cli.progress import Progress
-from berth.cli.showing import show_instance
-from berth.cli.templating import find_template, inputs_of, reference, search_line
+from berth.cli.template_options import find_template, inputs_of, reference, search_line
 
 if TYPE_CHECKING:
     from berth import models
@@ -64,11 +64,11 @@ def order_options() -> list[Callable[[Any], Any]]:
         click.option("--dry-run", is_flag=True, help="Show the quote, have the market check the order, and rent nothing"),
         click.option("--wait/--no-wait", default=True, help="Wait until it runs"),
         click.option("--timeout", type=float, default=900.0, show_default=True, help="Seconds to wait"),
-        *launching.options(),
+        *launch_options.options(),
     ]
 
 
-@click.command("rent", cls=launching.WithCommand)
+@click.command("rent", cls=launch_options.WithCommand)
 @click.argument("what", nargs=-1)
 @click.option("--template", help="Start from this launch template: its name or tmpl_…, with @VERSION if you like")
 @click.option("--quote", "quote_id", help="Order this quote as it is, instead of asking for one")
@@ -125,7 +125,7 @@ def _check_for_a_quote(ctx: click.Context) -> None:
     passed = [each for each in ctx.command.params if ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE]
     beside = [each for each in passed if each.expose_value and each.name not in _OF_AN_ORDER]
     names = [each.opts[0] if isinstance(each, click.Option) else " ".join(ctx.params["what"]) for each in beside]
-    names += ["the words after --"] if launching.has_words(ctx) else []
+    names += ["the words after --"] if launch_options.has_words(ctx) else []
     if names:
         raise click.UsageError(f"--quote orders what the quote says. Leave out {', '.join(names)}, or ask without --quote.")
 
@@ -165,7 +165,8 @@ def _quote(what: str, wanted: dict[str, Any]) -> "models.QuoteOut":
         "max_price": _or_unset(wanted["bid"]),
         "hours": _or_unset(wanted["hours"]),
     }
-    return session().client.quotes.create(offer=offer, **options, **launching.settings(click.get_current_context(), wanted))
+    settings = launch_options.settings(click.get_current_context(), wanted)
+    return session().client.quotes.create(offer=offer, **options, **settings)
 
 
 def _first_offer(query: str, wanted: dict[str, Any]) -> str:

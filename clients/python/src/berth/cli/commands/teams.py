@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from berth.cli.finding import pick
 from berth.cli.framework import nouns, session
+from berth.cli.lookup import pick
 from berth.cli.ordering import KEY, place_once
 from berth.cli.output import Column
 

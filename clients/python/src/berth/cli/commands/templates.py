@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET, to_builtins
 
-from berth.cli import launching, template_content
-from berth.cli.finding import complete_instance, find_instance, pick
+from berth.cli import launch_options, template_content
 from berth.cli.framework import nouns, session, with_options
+from berth.cli.lookup import complete_instance, find_instance, pick
 from berth.cli.ordering import DRY_RUN, PREVIEW
 from berth.cli.output import Column
-from berth.cli.templating import find_template
+from berth.cli.template_options import find_template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ def show(name: str) -> None:
     _show(find_template(name))
 
 
-@template.command("create", cls=launching.WithCommand)
+@template.command("create", cls=launch_options.WithCommand)
 @click.argument("title")
 @click.option("--image", help="Slug or img_…; left out with --from: the instance's")
 @click.option("--from", "instance", help="Start from what this instance runs", shell_complete=complete_instance)
@@ -136,7 +136,7 @@ def create(title: str, instance: str | None, dry_run: bool, **values: Any) -> No
     _show(client.launch_templates.create(**{**about, "title": title}, **content, dry_run=dry_run))
 
 
-@template.command("update", cls=launching.WithCommand)
+@template.command("update", cls=launch_options.WithCommand)
 @click.argument("name")
 @click.option("--title")
 @click.option("--image", help="Slug or img_…")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from berth.cli.finding import find_instance, pick
 from berth.cli.framework import Refused, nouns, session
+from berth.cli.lookup import find_instance, pick
 from berth.cli.ordering import DRY_RUN, KEY, PREVIEW, Price, place_once
 from berth.cli.output import Column
 

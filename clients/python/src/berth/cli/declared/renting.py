@@ -18,7 +18,7 @@ from berth.cli.declared.launches import (
 from berth.cli.declared.market import Market
 from berth.cli.declared.plans import Cost, in_all
 from berth.cli.framework import Refused
-from berth.cli.templating import suiting
+from berth.cli.template_options import suiting
 
 if TYPE_CHECKING:
     from berth import models

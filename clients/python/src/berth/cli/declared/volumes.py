@@ -49,7 +49,7 @@ def _order(market: Market, document: Document, host: str) -> dict[str, Any]:
 
 
 def _snapshot_id(market: Market, text: str) -> str:
-    from berth.cli.finding import pick
+    from berth.cli.lookup import pick
 
     return pick(market.client.snapshots.list(), text, "snapshot", name=lambda each: str(each.name), exact=True).id
 

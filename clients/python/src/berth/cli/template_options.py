@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from berth.cli.framework import Refused, session
-from berth.cli.launching import pair, value_of
+from berth.cli.launch_options import pair, value_of
 
 if TYPE_CHECKING:
     from berth import models

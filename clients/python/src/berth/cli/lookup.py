@@ -47,7 +47,7 @@ def pick(things: Iterable[T], text: str, kind: str, *, name: Callable[[Any], str
     for matches in (
         [each for each in found if text == _id(each)],
         [each for each in found if text == name(each)],
-        [each for each in found if _begins_surely(each, text)]
+        [each for each in found if _is_unique_prefix(each, text)]
         if exact
         else [each for each in found if _begins(each, text) or name(each).startswith(text)],
     ):
@@ -69,7 +69,7 @@ def _begins(thing: Any, text: str) -> bool:
     return _id(thing).startswith(text) or _id(thing).partition("_")[2].startswith(text)
 
 
-def _begins_surely(thing: Any, text: str) -> bool:
+def _is_unique_prefix(thing: Any, text: str) -> bool:
     return _id(thing).startswith(text) and len(text.partition("_")[2]) >= _EXACT_CHARS
 
 

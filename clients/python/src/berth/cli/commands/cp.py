@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from berth.cli.finding import find_instance
 from berth.cli.framework import Refused, command, session
+from berth.cli.lookup import find_instance
 from berth.cli.remote import Remote, connect, hand_over, program, reach_if_at_hand
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from berth.cli.finding import complete_instance, find_instance
 from berth.cli.framework import Refused, command, session
+from berth.cli.lookup import complete_instance, find_instance
 from berth.cli.remote import hand_over, reach, reach_if_at_hand
 
 if TYPE_CHECKING:
