@@ -36,7 +36,7 @@ def test_from_the_login_to_the_release(market: Stack, signed_out: Terminal) -> N
     assert "RTX 4090" in signed_out.must("search", "4090", "price<10")
     rented = signed_out.run(*RENT, "--name", "train", "--output", "name")
     assert (rented.returncode, rented.stdout) == (0, "train\n"), rented.stderr
-    assert "per hour in all" in rented.stderr and "running" in rented.stderr
+    assert "per hour in total" in rented.stderr and "running" in rented.stderr
     assert signed_out.json("ls")[0]["name"] == "train"
     assert signed_out.json("show", "tra")["state"] == "running"
     assert "simulated" in signed_out.must("logs", "train").lower()

@@ -27,7 +27,7 @@ def test_from_nothing_to_nothing(carol: Terminal, declare: Declare) -> None:
     shown = carol.run("plan", "-f", file, "--exit-code")
     assert shown.returncode == 9, shown.stderr
     assert "s3cret-value" not in shown.stdout + shown.stderr
-    assert "+ instance train: create: 3.60 per hour in all" in shown.stdout
+    assert "+ instance train: create: 3.60 per hour in total" in shown.stdout
     plan = carol.json("plan", "-f", file)
     assert list(actions(plan).items()) == [("trainer", "create"), ("data", "create"), ("train", "create")]
     assert carol.json("ls") == carol.json("volume", "ls") == []

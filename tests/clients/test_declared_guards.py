@@ -81,7 +81,7 @@ def test_a_size_that_costs_more_by_then_is_not_ordered(market: Market, renter: T
     answers(market, *first, volume(3), listed(box()), listed(volume(3)), size("9.00"))
     done = renter.run("apply", "-f", file, "--yes")
     assert (done.returncode, changing(market)) == (6, []), done.stderr
-    assert "3.70 per hour in all" in done.stderr and "9.10 per hour in all" in done.stderr
+    assert "3.70 per hour in total" in done.stderr and "9.10 per hour in total" in done.stderr
     assert "the price is higher" in done.stderr
 
 
@@ -158,7 +158,7 @@ def test_another_billing_mode_counts_with_the_disk(market: Market, renter: Termi
     assert (done.returncode, changing(market)) == (6, []), done.stderr
     assert "costs 3.60 an hour, more than its max_hourly_rate 3.55" in done.stderr
     answers(market, listed(box()), quote)
-    assert "convert): 3.60 per hour in all" in renter.must("plan", "-f", write({"billing_mode": "tiered"}))
+    assert "convert): 3.60 per hour in total" in renter.must("plan", "-f", write({"billing_mode": "tiered"}))
 
 
 # -- what is set once an instance is rented

@@ -28,7 +28,7 @@ def test_a_template_runs_on_a_fitting_offer(pytorch: Terminal) -> None:
     assert done.returncode == 0, done.stderr
     instance = json.loads(done.stdout)
     assert (instance["state"], instance["launch_template"]["title"]) == ("running", "PyTorch")
-    assert "per hour in all" in done.stderr
+    assert "per hour in total" in done.stderr
 
 
 @pytest.mark.stack

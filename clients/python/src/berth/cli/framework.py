@@ -159,12 +159,12 @@ def _shared_options() -> list[click.Parameter]:
             ["--output", "-o"],
             type=formats,
             callback=remember("format"),
-            help="How to print; names alone for scripts",
+            help="Output format; name prints only names, for scripts",
             **quiet,
         ),
-        SharedOption(["--json"], is_flag=True, callback=as_json, help="The same as --output json", **quiet),
-        SharedOption(["--profile"], callback=remember("profile"), help="Which saved market to use", **quiet),
-        SharedOption(["--no-input"], is_flag=True, callback=remember("no_input"), help="Never ask", **quiet),
+        SharedOption(["--json"], is_flag=True, callback=as_json, help="Same as --output json", **quiet),
+        SharedOption(["--profile"], callback=remember("profile"), help="Saved market to use", **quiet),
+        SharedOption(["--no-input"], is_flag=True, callback=remember("no_input"), help="Never prompt", **quiet),
         SharedOption(["--debug"], is_flag=True, callback=remember("debug"), help="Show tracebacks", **quiet),
     ]
 

@@ -79,28 +79,33 @@ class _Check(click.ParamType[dict[str, Any]]):
 
 def options(*, secret_names_only: bool = False, of_existing: bool = False) -> list[Callable[[Any], Any]]:
     """Return the options whose fields the API has; `of_existing` adds those that take a setting back."""
-    of_secret = "NAME" if secret_names_only else "NAME: its value from the environment, else asked for; NAME=VALUE"
+    of_secret = "NAME" if secret_names_only else "NAME to take it from this environment or a prompt, or NAME=VALUE"
     file = click.Path(exists=True, dir_okay=False)
     declared = {
         "env": [
-            click.option("-e", "--env", "env", multiple=True, help="NAME=VALUE, or NAME: this machine's value"),
-            click.option("--env-file", type=file, help="Lines NAME=VALUE"),
+            click.option("-e", "--env", "env", multiple=True, help="NAME=VALUE, or NAME to take it from this environment"),
+            click.option("--env-file", type=file, help="File with lines NAME=VALUE"),
         ],
         "secrets": [click.option("--secret", "secrets", multiple=True, help=of_secret)],
-        "on_start": [click.option("--on-start", type=file, help="Script that runs after each start")],
-        "args": [click.option("--args", type=_Words(), help="Added to the command, split as by a shell: '--epochs 3'")],
-        "workdir": [click.option("--workdir", help="Where the command starts")],
-        "entrypoint": [click.option("--entrypoint", help="Instead of the image's")],
-        "user": [click.option("--user", "run_as", help="Who runs it: name, uid or uid:gid")],
+        "on_start": [click.option("--on-start", type=file, help="Script to run after each start")],
+        "args": [click.option("--args", type=_Words(), help="Arguments to add to the command, as one string: '--epochs 3'")],
+        "workdir": [click.option("--workdir", help="Working directory of the command")],
+        "entrypoint": [click.option("--entrypoint", help="Overrides the image's entrypoint")],
+        "user": [click.option("--user", "run_as", help="User to run as: name, uid or uid:gid")],
         "shm_mb": [click.option("--shm", "shm_mb", type=click.IntRange(1), help="Shared memory in MB")],
         "readiness": [
-            click.option("--readiness", type=_Check(), help="When it is ready: http:8000/health, tcp:5432, or none"),
-            click.option("--readiness-grace", "grace", type=click.IntRange(0), help="Seconds that it may take to start"),
+            click.option("--readiness", type=_Check(), help="Readiness check: http:8000/health, tcp:5432, or none"),
+            click.option(
+                "--readiness-grace",
+                "grace",
+                type=click.IntRange(0),
+                help="Seconds allowed for startup",
+            ),
         ],
     }
     found = [option for field, each in declared.items() if field in QUOTE_FIELDS for option in each]
     if of_existing:
-        found.append(click.option("--unset", multiple=True, metavar="NAME", help="Remove this variable or secret"))
+        found.append(click.option("--unset", multiple=True, metavar="NAME", help="Variable or secret to remove"))
     return found
 
 

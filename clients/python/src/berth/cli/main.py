@@ -11,25 +11,25 @@ from berth.cli.framework import Group, Session, exit_code_of, report
 COMMANDS = {
     "login": ("account", "Save a market's address and an API token", "Account"),
     "logout": ("account", "Forget the token of a profile", "Account"),
-    "whoami": ("account", "Show account, market and where the token comes from", "Account"),
-    "profile": ("account", "List profiles, choose the default one", "Account"),
+    "whoami": ("account", "Show the account, the market, and where the token comes from", "Account"),
+    "profile": ("account", "List profiles, and choose the default", "Account"),
     "search": ("market", "Search the market", "Rent"),
-    "rent": ("rent", "Rent an offer, or the first one that a search finds", "Rent"),
+    "rent": ("rent", "Rent an offer, or the cheapest one that a search finds", "Rent"),
     "launch": ("launch", "Start a launch template on the cheapest offer that suits it", "Rent"),
     "template": ("templates", "Launch templates: list, show, create, update, import, share", "Rent"),
-    "plan": ("apply", "Show what apply would do, and what differs from the files", "Files"),
-    "apply": ("apply", "Make instances, volumes and templates as files have them", "Files"),
-    "destroy": ("apply", "Release and delete what files name", "Files"),
+    "plan": ("apply", "Preview what apply would change", "Files"),
+    "apply": ("apply", "Create and change instances, volumes and templates as declared in files", "Files"),
+    "destroy": ("apply", "Release and delete what is declared in files", "Files"),
     "ls": ("instances", "List your instances", "Instances"),
     "show": ("instances", "Show an instance", "Instances"),
-    "wait": ("instances", "Wait until an instance is in a state", "Instances"),
+    "wait": ("instances", "Wait until an instance reaches a state", "Instances"),
     "start": ("instances", "Start a stopped instance", "Instances"),
     "stop": ("instances", "Stop an instance; its disks are kept", "Instances"),
     "restart": ("instances", "Restart a running instance", "Instances"),
     "rm": ("instances", "Release instances and delete their data", "Instances"),
     "rename": ("instances", "Rename an instance", "Instances"),
     "reimage": ("changes", "Replace an instance's image; /data is kept", "Instances"),
-    "resize": ("changes", "Change number of GPUs or size of the data disk", "Instances"),
+    "resize": ("changes", "Change the number of GPUs or the size of the data disk", "Instances"),
     "bid": ("changes", "Show or change the bid of a spot instance", "Instances"),
     "clone": ("changes", "Rent a copy of an instance", "Instances"),
     "migrate": ("changes", "Move a stopped instance to another host", "Instances"),
@@ -37,20 +37,20 @@ COMMANDS = {
     "ssh": ("connect", "Open a shell, or run a command, over SSH", "Connect"),
     "exec": ("exec", "Run a command; its exit code is returned", "Connect"),
     "cp": ("cp", "Copy files to or from an instance", "Connect"),
-    "sync": ("cp", "Make a folder equal to another one, with rsync", "Connect"),
-    "port-forward": ("connect", "Reach a port of an instance at a local port", "Connect"),
+    "sync": ("cp", "Mirror a folder with rsync", "Connect"),
+    "port-forward": ("connect", "Forward local ports to an instance", "Connect"),
     "logs": ("logs", "Show or follow an instance's log", "Connect"),
-    "open": ("connect", "Print a link that opens a web program of an instance", "Connect"),
+    "open": ("connect", "Print a link to a web app in an instance", "Connect"),
     "ssh-key": ("keys", "List, add and remove SSH keys", "Account"),
     "token": ("tokens", "List, create and revoke API tokens", "Account"),
     "team": ("teams", "Teams, members and transfers", "Account"),
     "wallet": ("money", "Show the balance and how long it lasts", "Money"),
-    "cost": ("money", "Show what was spent, by instance, day or billing mode", "Money"),
+    "cost": ("money", "Show spending by instance, day or billing mode", "Money"),
     "volume": ("volumes", "List, create, attach and delete volumes", "Storage"),
     "snapshot": ("volumes", "List, create, restore and delete snapshots of volumes", "Storage"),
     "image": ("images", "List, register and remove images", "Storage"),
-    "host": ("hosts", "Your hosts: prices, maintenance, earnings, self-tests, adding one", "Hosts"),
-    "api": ("api", "Send any request of the API", "More"),
+    "host": ("hosts", "Manage your hosts: prices, maintenance, earnings, self-tests", "Hosts"),
+    "api": ("api", "Send any API request", "More"),
     "completion": ("shell", "Print the completion script of your shell", "More"),
 }
 
@@ -60,11 +60,11 @@ COMMANDS = {
 def berth() -> None:
     """Rent GPUs: search the market, rent, connect, copy, stop, release.
 
-    Start with `berth login`, then `berth search "4090 price<1"` and `berth rent`.
+    Start with `berth login`, then `berth launch pytorch --gpu 4090`, or `berth search "4090 price<1"` and `berth rent`.
 
-    Exit codes: 0 done, 1 other trouble, 2 wrong use or a refused question, 3 not logged in or not allowed, 4 not found,
-    5 refused in the present state, 6 money, 7 network, 8 timed out, 9 a plan has something to do (`plan --exit-code`),
-    130 interrupted. `ssh` and `exec` return the code of the remote command.
+    Exit codes: 0 done, 1 any other error, 2 usage error or a declined question, 3 not logged in or not allowed,
+    4 not found, 5 not possible in the current state, 6 not enough money, 7 network error, 8 timed out, 9 a plan has
+    changes to apply (`plan --exit-code`), 130 interrupted. `ssh` and `exec` return the exit code of the remote command.
     """
 
 

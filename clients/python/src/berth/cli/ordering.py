@@ -14,11 +14,13 @@ from berth.cli.framework import session
 T = TypeVar("T")
 
 KEY: Final = click.option(
-    "--idempotency-key", "key", help="Repeat an order whose answer was lost: it is done once for a key and the same options"
+    "--idempotency-key",
+    "key",
+    help="Repeat an order whose response was lost; the same key and options act only once",
 )
-DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Have the market check it, and change nothing")
+DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Have the market check it without changing anything")
 # For changes of which the API has no dry run: what they would do is told by what the market says now.
-PREVIEW: Final = click.option("--dry-run", is_flag=True, help="Show what it would change, and change nothing")
+PREVIEW: Final = click.option("--dry-run", is_flag=True, help="Show what would change without changing anything")
 _LOST: Final = (
     errors.ConnectionFailed,
     errors.ServerError,

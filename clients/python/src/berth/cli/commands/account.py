@@ -12,17 +12,17 @@ from berth.cli.output import Column
 
 @command("login")
 @click.argument("url", required=False)
-@click.option("--url", "url_option", help="Address of the market, like https://berth.example.org")
-@click.option("--device", is_flag=True, help="Show a code to allow in a browser; the default on a terminal")
-@click.option("--paste", is_flag=True, help="Ask for a token instead, which isn't shown")
+@click.option("--url", "url_option", help="Address of the market, such as https://berth.example.org")
+@click.option("--device", is_flag=True, help="Show a code to confirm in a browser (the default on a terminal)")
+@click.option("--paste", is_flag=True, help="Prompt for a token instead; it isn't echoed")
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input")
-@click.option("--scope", "scopes", multiple=True, help="Of --device: only these, like instances:read")
-@click.option("--keyring", "in_keyring", is_flag=True, help="Keep the token in this machine's keyring")
-@click.option("--name", default="", help="Name of the profile; left out: --profile, else default")
+@click.option("--scope", "scopes", multiple=True, help="Only with --device: scopes to request, such as instances:read")
+@click.option("--keyring", "in_keyring", is_flag=True, help="Store the token in the system keyring")
+@click.option("--name", default="", help="Name of the profile. Default: --profile, or else default")
 def login(*, url: str | None, url_option: str | None, in_keyring: bool, name: str, **how: Any) -> None:
     """Log in to a market, and save its address and a token.
 
-    On a terminal, `berth login` shows a code that you allow in a browser, on this machine or another one. In scripts:
+    On a terminal, `berth login` shows a code that you confirm in a browser, on this machine or another one. In scripts:
     `echo "$TOKEN" | berth login https://… --token-stdin`, or just set BERTH_URL and BERTH_TOKEN.
     """
     from berth import Client
@@ -93,7 +93,7 @@ def logout() -> None:
 
 @command("whoami")
 def whoami() -> None:
-    """Show account, market and where the token comes from."""
+    """Show the account, the market, and where the token comes from."""
     here = session()
     person, place = here.client.me.get(), here.place
     token = place.token or ""
@@ -106,7 +106,7 @@ def whoami() -> None:
 
 @nouns("profile")
 def profile() -> None:
-    """List saved markets, choose the default one."""
+    """List saved markets, and choose the default."""
 
 
 @profile.command("ls")
@@ -127,7 +127,7 @@ def profile_ls() -> None:
 @profile.command("use")
 @click.argument("name")
 def profile_use(name: str) -> None:
-    """Make a profile the default one."""
+    """Make a profile the default."""
     saved = profiles.read_profiles()
     if name not in saved.by_name:
         raise Refused(f"There is no profile {name!r}; there are: {', '.join(saved.by_name) or 'none'}.", 4)

@@ -13,14 +13,20 @@ from berth.cli.framework import command, session
 @command("api")
 @click.argument("method", type=click.Choice(["GET", "POST", "PUT", "PATCH", "DELETE"], case_sensitive=False))
 @click.argument("path")
-@click.option("--field", "-f", "fields", multiple=True, help="NAME=VALUE; VALUE is JSON if it can be, else text")
-@click.option("--query", "-q", multiple=True, help="NAME=VALUE in the address")
-@click.option("--idempotency-key", help="Of a POST; left out: a new one")
-@click.option("--dry-run", is_flag=True, help="Of a POST: check it, and change nothing")
+@click.option(
+    "--field",
+    "-f",
+    "fields",
+    multiple=True,
+    help="NAME=VALUE in the body; VALUE is JSON if it can be, otherwise text",
+)
+@click.option("--query", "-q", multiple=True, help="NAME=VALUE in the query string")
+@click.option("--idempotency-key", help="Only with POST. Default: a new one")
+@click.option("--dry-run", is_flag=True, help="Only with POST: check the request without changing anything")
 def api(
     *, method: str, path: str, fields: tuple[str, ...], query: tuple[str, ...], idempotency_key: str | None, dry_run: bool
 ) -> None:
-    """Send any request, and print its answer: `berth api POST /tokens -f name=ci -f 'scopes=["instances:read"]'`."""
+    """Send any API request and print the response: `berth api POST /tokens -f name=ci -f 'scopes=["instances:read"]'`."""
     body = {name: _value(text) for name, text in map(_pair, fields)}
     is_post = method.upper() == "POST"
     call: Call[Any] = Call(

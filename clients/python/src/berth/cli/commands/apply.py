@@ -22,18 +22,18 @@ _FILES = click.option(
     type=click.Path(exists=True, allow_dash=True),
     help="YAML or JSON: a file, a folder of files, or - for standard input",
 )
-_RENEW = click.option("--renew-secrets", is_flag=True, help="Send all secrets again: their values can't be compared")
-_YES = click.option("--yes", "-y", is_flag=True, help="Don't ask, except where data is lost")
+_RENEW = click.option("--renew-secrets", is_flag=True, help="Send all secrets again, since their values can't be compared")
+_YES = click.option("--yes", "-y", is_flag=True, help="Don't ask, except before data is lost")
 
 
 @command("plan")
 @_FILES
 @_RENEW
-@click.option("--exit-code", is_flag=True, help="Leave with 9 if something is to be done")
+@click.option("--exit-code", is_flag=True, help="Exit with 9 if there is anything to do")
 def plan(files: tuple[str, ...], renew_secrets: bool, exit_code: bool) -> int:
-    """Show what `apply` would do, and what differs from the files. Nothing is changed.
+    """Preview what `apply` would change, without changing anything.
 
-    + is made, ~ is changed in place, ! is replaced and loses its data, x can't be done, = is as the file has it.
+    + create, ~ change in place, ! replace and lose the data, x not possible, = up to date.
     """
     entries = _planned(files, renew_secrets=renew_secrets)
     return PENDING if exit_code and any(each.pending for each in entries) else 0
@@ -46,16 +46,16 @@ def plan(files: tuple[str, ...], renew_secrets: bool, exit_code: bool) -> int:
     "--replace",
     multiple=True,
     metavar="NAME",
-    help="Replace this one although its data is lost; volume/NAME if both are",
+    help="Replace this resource although its data is lost; volume/NAME if an instance has the same name",
 )
 @_YES
-@click.option("--dry-run", is_flag=True, help="The same as berth plan")
-@click.option("--wait/--no-wait", default=True, help="Wait until what was rented or started runs")
+@click.option("--dry-run", is_flag=True, help="Same as berth plan")
+@click.option("--wait/--no-wait", default=True, help="Wait until everything that was rented or started is running")
 @click.option("--timeout", type=float, default=900.0, show_default=True, help="Seconds to wait for each")
 def apply(files: tuple[str, ...], dry_run: bool, wait: bool, timeout: float, **wanted: Any) -> None:
-    """Make instances, volumes and templates as the files have them, found by their names.
+    """Create and change instances, volumes and templates as declared in files, matched by name.
 
-    Shows the plan with its prices and asks. What the files don't name isn't touched. It can be cut off and run again.
+    Shows the plan with prices, and asks. Resources that aren't in the files are left alone. Safe to interrupt and run again.
     """
     if dry_run:
         _planned(files, renew_secrets=wanted["renew_secrets"])
@@ -77,9 +77,9 @@ def apply(files: tuple[str, ...], dry_run: bool, wait: bool, timeout: float, **w
 
 @command("destroy")
 @_FILES
-@click.option("--yes", "-y", is_flag=True, help="Don't ask: delete all that the plan names")
+@click.option("--yes", "-y", is_flag=True, help="Don't ask: delete everything in the plan")
 def destroy(files: tuple[str, ...], yes: bool) -> None:
-    """Release the instances and delete the volumes and templates that the files name, with all their data."""
+    """Release the instances and delete the volumes and templates declared in the files, with all their data."""
     from berth.cli.declared.applying import carry_out, plan_destruction, refuse_blocked, show_plan
     from berth.cli.declared.files import read_documents
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from berth import models
 
-_MOST = click.option("--max-price", type=Price(), help="Refuse above this an hour, disk included")
+_MOST = click.option("--max-price", type=Price(), help="Refuse if it costs more than this per hour, disk included")
 
 
 @click.command("reimage", cls=launch_options.WithCommand)
@@ -29,9 +29,9 @@ _MOST = click.option("--max-price", type=Price(), help="Refuse above this an hou
 @DRY_RUN
 @with_options(launch_options.options(of_existing=True))
 def reimage(instance: str, image: str, yes: bool, dry_run: bool, **wanted: Any) -> None:
-    """Replace an instance's image. Files outside /data and volumes are deleted; if it fails, the former root runs again.
+    """Replace an instance's image. Files outside /data and volumes are deleted. If it fails, the old root is restored.
 
-    Launch settings that aren't given stay as they are: `berth reimage NAME berth-base -e MODE=fast -- python serve.py`.
+    Launch settings that you don't pass stay the same: `berth reimage NAME berth-base -e MODE=fast -- python serve.py`.
     """
     client = session().client
     found = find_instance(client, instance, exact=yes)
@@ -46,7 +46,7 @@ def reimage(instance: str, image: str, yes: bool, dry_run: bool, **wanted: Any) 
 
 @command("resize")
 @INSTANCE
-@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Of a stopped instance, from its next start")
+@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Only for a stopped instance; applies from its next start")
 @click.option("--disk", "disk_gb", type=click.IntRange(1), help="Data disk in GB; it can only grow")
 @YES
 @DRY_RUN
@@ -67,8 +67,8 @@ def resize(instance: str, gpu_count: int | None, disk_gb: int | None, yes: bool,
 
 @click.command("clone", cls=launch_options.WithCommand)
 @INSTANCE
-@click.option("--offer", help="offr_…; left out: the same host")
-@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Left out: as many as now")
+@click.option("--offer", help="offr_… Default: the same host")
+@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Default: the current number")
 @_MOST
 @click.option("--without-data", is_flag=True, help="Don't copy the data disk")
 @click.option("--name", default="")
@@ -78,9 +78,9 @@ def resize(instance: str, gpu_count: int | None, disk_gb: int | None, yes: bool,
 @waiting(False)
 @with_options(launch_options.options(of_existing=True))
 def clone(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
-    """Rent a copy of an instance, on the same host or another one; it can't cost more than the price that is shown.
+    """Rent a copy of an instance, on the same host or another one, for at most the price shown.
 
-    It runs what the instance runs, with the launch settings that are given instead.
+    Launch settings that you don't pass are copied from the instance.
     """
     ctx = click.get_current_context()
     found = find_instance(session().client, instance)
@@ -95,16 +95,16 @@ def clone(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
 @command("migrate")
 @INSTANCE
 @click.option("--offer", required=True, help="offr_… of another host")
-@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Left out: as many as now")
+@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Default: the current number")
 @_MOST
 @YES
 @DRY_RUN
 @KEY
 @waiting(False)
 def migrate(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
-    """Move a stopped instance to another host; the old one keeps its data until the new one runs.
+    """Move a stopped instance to another host; the old host keeps its data until it runs on the new one.
 
-    It can't cost more there than the price that is shown.
+    It never costs more than the price shown.
     """
     found = find_instance(session().client, instance)
     order = _destination(found, wanted, disk_gb=found.data_disk_gb)
@@ -115,12 +115,12 @@ def migrate(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
 @command("bid")
 @INSTANCE
 @click.argument("price", type=Price(), required=False)
-@click.option("--withdraw", is_flag=True, help="Stay stopped instead of starting when the bid wins")
+@click.option("--withdraw", is_flag=True, help="Stay stopped instead of starting again when the bid wins")
 @DRY_RUN
 def bid(instance: str, price: Decimal | None, withdraw: bool, dry_run: bool) -> None:
     """Change the bid of a spot instance, per GPU and hour: `berth bid NAME 0.50`. Without a price, show it.
 
-    The instance goes on running. A price in time keeps GPUs that a higher bid was about to take.
+    The instance keeps running. Raise the bid in time to keep GPUs that a higher bid is about to take.
     """
     if withdraw and (price is not None or dry_run):
         raise click.UsageError("--withdraw takes neither a price nor --dry-run.")

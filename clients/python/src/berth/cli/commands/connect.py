@@ -17,13 +17,13 @@ _RAW = {"ignore_unknown_options": True}
 
 @command("ssh", context_settings=_RAW)
 @click.argument("instance", shell_complete=complete_instance)
-@click.option("--config", is_flag=True, help="Write a block into ~/.ssh/config instead, for ssh, scp, IDEs: ssh berth-NAME")
+@click.option("--config", is_flag=True, help="Add a block to ~/.ssh/config instead, for ssh, scp and IDEs: ssh berth-NAME")
 @click.option("--print", "only_print", is_flag=True, help="Print the command instead of running it")
 @_REST
 def ssh(instance: str, config: bool, only_print: bool, words: tuple[str, ...]) -> int | None:
     """Open a shell, or run a command, over SSH: `berth ssh NAME`, `berth ssh NAME -- nvidia-smi`.
 
-    Words that begin with - and come before the command are options of ssh, as in `berth ssh NAME -L 8000:127.0.0.1:8000`.
+    Words starting with - before the command are passed to ssh as options: `berth ssh NAME -L 8000:127.0.0.1:8000`.
     """
     remote = connect(instance)
     if config:
@@ -52,9 +52,9 @@ def _split(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
 @click.argument("instance", shell_complete=complete_instance)
 @click.argument("ports", nargs=-1, required=True)
 def port_forward(instance: str, ports: tuple[str, ...]) -> int | None:
-    """Reach ports of an instance at local ports until Ctrl-C: `berth port-forward NAME 8000 9000:8888`.
+    """Forward local ports to an instance until Ctrl-C: `berth port-forward NAME 8000 9000:8888`.
 
-    They listen on 127.0.0.1, and lead to 127.0.0.1 inside the instance, so that the program there needs no public port.
+    They listen on 127.0.0.1 and connect to 127.0.0.1 inside the instance, so the program there needs no public port.
     """
     pairs = [_pair(each) for each in ports]
     remote = connect(instance)
@@ -78,7 +78,7 @@ def _pair(text: str) -> tuple[int, int]:
 @click.argument("instance", shell_complete=complete_instance)
 @click.argument("port", type=click.IntRange(1, 65535), default=8888)
 def open_(instance: str, port: int) -> None:
-    """Print a link that opens a web program of an instance (by default JupyterLab), good for five minutes."""
+    """Print a link to a web app in an instance (JupyterLab by default). It is valid for five minutes."""
     client = session().client
     link = client.instances.web_links(find_instance(client, instance).id, port=port)
     if session().out.is_json:

@@ -72,12 +72,12 @@ def _local(path: str) -> str:
 @command("cp")
 @click.argument("sources", nargs=-1, required=True)
 @click.argument("target")
-@click.option("--recursive", "-r", is_flag=True, help="Folders, too")
-@click.option("--api", "by_api", is_flag=True, help="Through the API, even if SSH would work")
+@click.option("--recursive", "-r", is_flag=True, help="Copy folders")
+@click.option("--api", "by_api", is_flag=True, help="Use the API even if SSH would work")
 def cp(sources: tuple[str, ...], target: str, recursive: bool, by_api: bool) -> int | None:
-    """Copy files: `berth cp model.bin NAME:/data/`, `berth cp -r NAME:/data/runs .`. scp shows its progress.
+    """Copy files: `berth cp model.bin NAME:/data/`, `berth cp -r NAME:/data/runs ~/`.
 
-    Without scp or an SSH key on this machine, or with --api, it goes over HTTPS: a file that breaks off is continued.
+    Uses scp, or HTTPS without scp or an SSH key on this machine, or with --api. Over HTTPS, a file continues after a break.
     """
     plan = _plan(sources, target)
     instance = find_instance(session().client, plan.instance)
@@ -143,14 +143,14 @@ def _check_folder(name: str, is_folder: bool, recursive: bool) -> None:
 @command("sync")
 @click.argument("source")
 @click.argument("target")
-@click.option("--delete", is_flag=True, help="Delete what the source doesn't have")
-@click.option("--exclude", multiple=True, help="Patterns to leave out")
-@click.option("--dry-run", is_flag=True, help="Only say what would be copied")
+@click.option("--delete", is_flag=True, help="Delete files that aren't in the source")
+@click.option("--exclude", multiple=True, help="Skip files that match this pattern")
+@click.option("--dry-run", is_flag=True, help="Only show what would be copied")
 def sync(source: str, target: str, delete: bool, exclude: tuple[str, ...], dry_run: bool) -> int | None:
-    """Make a folder equal to another one: `berth sync ./dataset/ NAME:/data/dataset/`.
+    """Mirror a folder with rsync: `berth sync ./dataset/ NAME:/data/dataset/`.
 
-    Interrupted copies go on where they were. A slash at the source's end means its contents, as always with rsync. The image
-    needs rsync, as Berth's own have it.
+    Interrupted copies resume. A trailing slash on the source means its contents, as always with rsync. The image needs
+    rsync; Berth's own images have it.
     """
     plan = _plan((source,), target)
     remote = connect(plan.instance)

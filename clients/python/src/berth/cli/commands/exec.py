@@ -21,19 +21,19 @@ _STDIN_BYTES: Final = 64 * 1024
 
 @command("exec", context_settings=_RAW)
 @click.argument("instance", shell_complete=complete_instance)
-@click.option("--tty", "-t", is_flag=True, help="With a terminal, for programs that draw; needs SSH")
-@click.option("--api", "by_api", is_flag=True, help="Through the API, even if SSH would work")
-@click.option("--stdin", is_flag=True, help="Send standard input to its end, at most 64 KiB through the API")
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable; through the API")
-@click.option("--user", help="Who runs it: name, uid or uid:gid; through the API")
-@click.option("--workdir", help="Where it starts; through the API")
-@click.option("--timeout", type=click.IntRange(1, 3600), help="Seconds after which it is ended; through the API (60)")
+@click.option("--tty", "-t", is_flag=True, help="Allocate a terminal for interactive programs; needs SSH")
+@click.option("--api", "by_api", is_flag=True, help="Use the API even if SSH would work")
+@click.option("--stdin", is_flag=True, help="Pass standard input; at most 64 KiB through the API")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Environment variable (uses the API)")
+@click.option("--user", help="User to run as: name, uid or uid:gid (uses the API)")
+@click.option("--workdir", help="Working directory (uses the API)")
+@click.option("--timeout", type=click.IntRange(1, 3600), help="Seconds until it is killed (uses the API). Default: 60")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 def exec_(*, instance: str, tty: bool, by_api: bool, words: tuple[str, ...], **options: Any) -> int | None:
     """Run a command: `berth exec NAME -- python train.py --epochs 3`; its exit code is returned.
 
-    It goes over SSH, without a limit of time or output. Without an SSH key on this machine, with --api, or with an option
-    that says so, it goes through the API: the output comes at the end, the first 256 KiB of each stream.
+    Runs over SSH, without limits on time or output. Without an SSH key on this machine, with --api, or with an option marked
+    "uses the API", it runs through the API: output is printed at the end, up to 256 KiB per stream.
     """
     found = find_instance(session().client, instance)
     only_api = by_api or any(options[name] for name in ("env", "user", "workdir", "timeout"))

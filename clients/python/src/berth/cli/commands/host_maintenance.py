@@ -47,9 +47,9 @@ def maintenance() -> None:
 
 @maintenance.command("ls")
 @click.argument("name")
-@click.option("--all", "show_all", is_flag=True, help="Past and cancelled maintenance, too")
+@click.option("--all", "show_all", is_flag=True, help="Include past and cancelled maintenance")
 def ls(name: str, show_all: bool) -> None:
-    """List the maintenance of a host that is ahead or under way."""
+    """List current and upcoming maintenance of a host."""
     rows = [each for each in _windows(find_host(name)) if show_all or _is_ahead(each)]
     session().out.rows(rows, COLUMNS, name=lambda each: str(each.id), empty="No maintenance is announced.")
 
@@ -94,7 +94,7 @@ def announce(
 @click.argument("window", required=False)
 @PREVIEW
 def cancel(name: str, window: str | None, dry_run: bool) -> None:
-    """Cancel maintenance, or end it early: by its ID, or the only one that is ahead."""
+    """Cancel maintenance, or end it early: by its ID, or the only upcoming one."""
     host = find_host(name)
     found = _only([each for each in _windows(host) if _is_ahead(each)], window)
     if not dry_run:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from berth import models
 
 TERMS: Final = ("day", "week", "month", "year", "year3")
-GPU: Final = click.option("--gpu", help="Model, if the host has several")
+GPU: Final = click.option("--gpu", help="GPU model, if the host has several")
 
 
 def _discount(term: str) -> "Column[models.OwnOffer]":

@@ -53,7 +53,7 @@ def _show(host: "models.Host | models.HostDetail") -> None:
 
 @nouns("host")
 def host() -> None:
-    """Your hosts: list, prices, maintenance, earnings, self-tests, adding one."""
+    """Manage your hosts: prices, maintenance, earnings, self-tests, adding one."""
 
 
 host.add_command(price)
@@ -80,7 +80,7 @@ def show(name: str) -> None:
 @click.option("--price", required=True, help="Per GPU and hour")
 @DRY_RUN
 def add(name: str, region: str, price: str, dry_run: bool) -> None:
-    """Make a join token, and print the command to run on the host."""
+    """Create a join token, and print the command to run on the host."""
     made = session().client.join_tokens.create(host_name=name, region=region, price_hourly=price, dry_run=dry_run)
     if dry_run:
         session().out.note("It could be added. No token was made.")
@@ -106,7 +106,7 @@ def list_(name: str, gpu: str | None, dry_run: bool) -> None:
 @GPU
 @PREVIEW
 def unlist(name: str, gpu: str | None, dry_run: bool) -> None:
-    """Take a host's GPUs off the market; what is rented stays rented."""
+    """Take a host's GPUs off the market; existing rentals continue."""
     change_offers(name, gpu, {"listed": False}, dry_run=dry_run)
 
 
@@ -114,7 +114,7 @@ def unlist(name: str, gpu: str | None, dry_run: bool) -> None:
 @click.argument("name", required=False)
 @click.option("--by", type=click.Choice(["day", "month", "gpu", "instance", "offer"]), default="day", show_default=True)
 @click.option("--since", help="A date like 2026-11-01 (UTC)")
-@click.option("--until", help="A date; that day is left out")
+@click.option("--until", help="A date, exclusive")
 def earnings(name: str | None, by: str, since: str | None, until: str | None) -> None:
     """Show what a host, or all of them, earned."""
     client = session().client
@@ -137,17 +137,17 @@ def earnings(name: str | None, by: str, since: str | None, until: str | None) ->
 @click.argument("name")
 @DRY_RUN
 def self_test(name: str, dry_run: bool) -> None:
-    """Ask for a self-test."""
+    """Start a self-test."""
     answer = session().client.hosts.self_test_ask(find_host(name).id, dry_run=dry_run)
     session().out.facts(answer, [("Self-test", answer.id), ("Verdict", answer.verdict)], name=answer.id)
 
 
 @host.command("drain")
 @click.argument("name")
-@click.option("--stop", is_flag=True, help="Take new rentals again")
+@click.option("--stop", is_flag=True, help="Accept new rentals again")
 @DRY_RUN
 def drain(name: str, stop: bool, dry_run: bool) -> None:
-    """Take no new rentals, for maintenance; running ones go on."""
+    """Accept no new rentals, for maintenance; running instances continue."""
     changed = session().client.hosts.maintenance(find_host(name).id, draining=not stop, dry_run=dry_run)
     if session().out.is_json:
         session().out.json(changed)

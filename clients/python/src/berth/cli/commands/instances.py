@@ -25,7 +25,9 @@ def waiting(default: bool = False) -> Callable[[Any], Any]:
 
     def add(function: Any) -> Any:
         function = click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds to wait")(function)
-        return click.option("--wait/--no-wait", default=default, help="Wait until it is done", show_default=True)(function)
+        return click.option("--wait/--no-wait", default=default, help="Wait until it has finished", show_default=True)(
+            function
+        )
 
     return add
 
@@ -37,8 +39,8 @@ def until(instance: "models.InstanceOut", states: tuple[str, ...], *, timeout: f
 
 
 @command("ls")
-@click.option("--state", "states", multiple=True, help="Only these; left out: all that are not released")
-@click.option("--limit", type=click.IntRange(1), help="At most so many")
+@click.option("--state", "states", multiple=True, help="Only instances in this state. Default: all that aren't released")
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of results")
 def ls(states: tuple[str, ...], limit: int | None) -> None:
     """List your instances."""
     from itertools import islice
@@ -57,18 +59,18 @@ def show(instance: str) -> None:
 
 @command("wait")
 @INSTANCE
-@click.option("--for", "states", multiple=True, default=("running",), show_default=True, help="States, one of which will do")
+@click.option("--for", "states", multiple=True, default=("running",), show_default=True, help="Stop at any of these states")
 @click.option("--timeout", type=float, default=600.0, show_default=True)
 def wait(instance: str, states: tuple[str, ...], timeout: float) -> None:
-    """Wait until an instance is in a state: woken by the market, not by asking in a circle."""
+    """Wait until an instance reaches a state. The market wakes the client, so this doesn't poll."""
     show_instance(until(find_instance(session().client, instance), states, timeout=timeout))
 
 
 @command("start")
 @INSTANCE
 @click.option("--without-gpu", is_flag=True, help="Half a core and 2 GB on the same host, to copy data cheaply")
-@click.option("--max-price", help="Accept a price that has risen since, up to this much an hour")
-@click.option("--queue", is_flag=True, help="Stand in line if its GPUs are taken")
+@click.option("--max-price", help="Accept a price that has gone up, to at most this per hour")
+@click.option("--queue", is_flag=True, help="Join the waitlist if its GPUs are taken")
 @DRY_RUN
 @waiting(True)
 def start(
@@ -88,11 +90,11 @@ def start(
 
 @command("stop")
 @INSTANCE
-@click.option("--keep-gpus", is_flag=True, help="Keep its GPUs, for a fee by the hour")
+@click.option("--keep-gpus", is_flag=True, help="Keep its GPUs, for an hourly fee")
 @DRY_RUN
 @waiting(False)
 def stop(instance: str, keep_gpus: bool, dry_run: bool, wait: bool, timeout: float) -> None:
-    """Stop an instance. Its disks are kept; GPUs cost nothing from then on."""
+    """Stop an instance. Its disks are kept; its GPUs cost nothing from then on."""
     client = session().client
     found = client.instances.stop(find_instance(client, instance).id, hold=keep_gpus or UNSET, dry_run=dry_run)
     show_instance(until(found, ("stopped",), timeout=timeout) if wait and not dry_run else found)
@@ -104,9 +106,9 @@ def stop(instance: str, keep_gpus: bool, dry_run: bool, wait: bool, timeout: flo
 @waiting(False)
 @with_options(launch_options.options(of_existing=True))
 def restart(instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: Any) -> None:
-    """Restart a running instance; its files are kept. With other launch settings: `berth restart NAME -e MODE=fast`.
+    """Restart a running instance; its files are kept.
 
-    Those that aren't given stay as they are.
+    Launch settings that you don't pass stay the same: `berth restart NAME -e MODE=fast`.
     """
     client = session().client
     instance_now = find_instance(client, instance)

@@ -38,7 +38,7 @@ def ls() -> None:
 
 @ssh_key.command("add")
 @click.argument("file", required=False)
-@click.option("--name", default="", help="Left out: the key's comment")
+@click.option("--name", default="", help="Default: the key's comment")
 def add(file: str | None, name: str) -> None:
     """Add a public key: a file, - for standard input, or by default ~/.ssh/id_ed25519.pub."""
     path = Path.home() / ".ssh" / "id_ed25519.pub" if file is None else Path(file)
@@ -55,7 +55,7 @@ def add(file: str | None, name: str) -> None:
 @ssh_key.command("rm")
 @click.argument("key")
 def rm(key: str) -> None:
-    """Remove a key: it lets in nowhere any more."""
+    """Remove a key; it no longer allows logins anywhere."""
     client = session().client
     found = pick(client.ssh_keys.list(), key, "SSH key", name=lambda each: str(each.name), exact=True)
     client.ssh_keys.delete(found.id)

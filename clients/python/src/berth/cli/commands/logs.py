@@ -23,16 +23,16 @@ _MOST_READING_S = 60.0
 
 @command("logs")
 @click.argument("instance", shell_complete=complete_instance)
-@click.option("--follow", "-f", is_flag=True, help="Go on until Ctrl-C")
-@click.option("--tail", "-n", type=click.IntRange(1, 2000), default=200, show_default=True, help="The last lines")
-@click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]), help="From this time (UTC) on")
-@click.option("--grep", "q", help="Only lines that hold this, whatever the case; searched on the host")
-@click.option("--on-start", is_flag=True, help="The start script's log instead")
-@click.option("--timestamps", is_flag=True, help="With the host's times")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new lines until Ctrl-C")
+@click.option("--tail", "-n", type=click.IntRange(1, 2000), default=200, show_default=True, help="Number of last lines")
+@click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]), help="Only lines since this time (UTC)")
+@click.option("--grep", "q", help="Only lines that contain this text, ignoring case; filtered on the host")
+@click.option("--on-start", is_flag=True, help="Show the start script's log instead")
+@click.option("--timestamps", is_flag=True, help="Show the host's timestamps")
 def logs(*, instance: str, follow: bool, timestamps: bool, since: datetime | None, on_start: bool, **only: Any) -> None:
     """Show or follow the output of an instance's first process.
 
-    The market has no stream of logs yet: following asks the host again every second, and up to every five while it is quiet.
+    Following polls the host: every second, slowing to every five seconds while nothing is logged.
     """
     client = session().client
     found = find_instance(client, instance)

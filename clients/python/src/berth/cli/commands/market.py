@@ -39,14 +39,18 @@ COLUMNS: "Sequence[Column[models.PlacedOffer]]" = (
 
 @command("search")
 @click.argument("query", nargs=-1)
-@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="GPUs together; totals are for all of them")
-@click.option("--mode", type=click.Choice(["hourly", "reserved", "tiered", "spot"]), help="Billing mode of the prices")
-@click.option("--term", type=click.Choice(["day", "week", "month", "year", "year3"]), help="Term of reserved prices")
+@click.option("--gpus", "gpu_count", type=click.IntRange(1), help="Number of GPUs; total prices are for all of them")
+@click.option("--mode", type=click.Choice(["hourly", "reserved", "tiered", "spot"]), help="Billing mode to show prices for")
+@click.option(
+    "--term",
+    type=click.Choice(["day", "week", "month", "year", "year3"]),
+    help="Only with --mode reserved",
+)
 @click.option("--disk", "disk_gb", type=click.IntRange(0), help="Data disk in GB, included in prices")
 @click.option("--image", help="Only hosts that can run this image")
-@click.option("--sort", help="price, -value, reliability, vram, newest, gpu_free; - for descending")
+@click.option("--sort", help="price, value, reliability, vram, newest or gpu_free; -value for descending")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
-@click.option("--watch", is_flag=True, help="Show it anew every few seconds, until Ctrl-C")
+@click.option("--watch", is_flag=True, help="Refresh every few seconds until Ctrl-C")
 def search(query: tuple[str, ...], watch: bool, limit: int, **options: Any) -> None:
     """Search the market: `berth search "4090 verified price<1.5 region in [cn-north,eu-west]"`.
 

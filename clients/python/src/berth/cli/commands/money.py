@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @command("wallet")
-@click.option("--entries", is_flag=True, help="The last entries of the statement instead")
+@click.option("--entries", is_flag=True, help="Show the latest statement entries instead")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
 def wallet(entries: bool, limit: int) -> None:
     """Show the balance, what is held, and how long it lasts."""
@@ -39,7 +39,7 @@ def wallet(entries: bool, limit: int) -> None:
 @command("cost")
 @click.option("--by", type=click.Choice(["source", "day", "mode"]), default="source", show_default=True)
 @click.option("--since", help="A date like 2026-11-01 (UTC)")
-@click.option("--until", help="A date; that day is left out")
+@click.option("--until", help="A date, exclusive")
 def cost(by: str, since: str | None, until: str | None) -> None:
     """Show what was spent."""
     here = session()

@@ -35,34 +35,38 @@ def order_options() -> list[Callable[[Any], Any]]:
     return [
         click.option("--gpus", "gpu_count", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of GPUs"),
         click.option(
-            "--input", "inputs", multiple=True, help="Of the template: NAME=VALUE, or NAME: its value as that of a --secret"
+            "--input", "inputs", multiple=True, help="Template input: NAME=VALUE, or NAME to read the value as with --secret"
         ),
-        click.option("--image", help=f"Slug or img_…; left out: the template's, or {IMAGE}"),
-        click.option("--disk", "disk_gb", type=click.IntRange(0), help="Data disk in GB; left out: the template's, or none"),
+        click.option("--image", help=f"Slug or img_… Default: the template's, or {IMAGE}"),
+        click.option("--disk", "disk_gb", type=click.IntRange(0), help="Data disk in GB. Default: the template's, or none"),
         click.option(
             "--mode", type=click.Choice(["hourly", "reserved", "tiered", "spot"]), default="hourly", show_default=True
         ),
-        click.option("--term", type=click.Choice(["day", "week", "month", "year", "year3"]), help="Of --mode reserved"),
-        click.option("--payment", type=click.Choice(["upfront", "none"]), help="Of --mode reserved"),
-        click.option("--bid", type=Price(), help="Of --mode spot: the most per GPU and hour"),
-        click.option("--hours", type=click.IntRange(1), help="How far the projection looks ahead"),
-        click.option("--max-price", type=Price(), help="Refuse if all GPUs and the disk cost more than this an hour"),
         click.option(
-            "--max-total", type=Price(), help="Refuse if due now, or the projection, is more; checked by the market"
+            "--term", type=click.Choice(["day", "week", "month", "year", "year3"]), help="Only with --mode reserved"
+        ),
+        click.option("--payment", type=click.Choice(["upfront", "none"]), help="Only with --mode reserved"),
+        click.option("--bid", type=Price(), help="Only with --mode spot: maximum per GPU and hour"),
+        click.option("--hours", type=click.IntRange(1), help="Length of the cost projection in hours"),
+        click.option("--max-price", type=Price(), help="Refuse if GPUs and disk together cost more than this per hour"),
+        click.option(
+            "--max-total",
+            type=Price(),
+            help="Refuse if the amount due now or the projection is higher",
         ),
         click.option("--name", default="", help="Name of the instance"),
         click.option(
-            "--ssh-key", "ssh_keys", multiple=True, help="key_…: only these keys let in; left out: all of the account"
+            "--ssh-key", "ssh_keys", multiple=True, help="key_… allowed to log in. Default: all keys of the account"
         ),
-        click.option("--volume", "volumes", multiple=True, help="vol_…: volumes on the offer's host"),
+        click.option("--volume", "volumes", multiple=True, help="vol_… to mount; must be on the offer's host"),
         click.option(
-            "--port", "ports", multiple=True, type=PortType(), help="Further container ports to expose: 8000, 51820/udp"
+            "--port", "ports", multiple=True, type=PortType(), help="Additional container port to expose: 8000, 51820/udp"
         ),
-        click.option("--auto-renew", is_flag=True, help="Of --mode reserved: again at its end"),
+        click.option("--auto-renew", is_flag=True, help="Only with --mode reserved: renew at the end of the term"),
         KEY,
         click.option("--yes", "-y", is_flag=True, help="Don't ask"),
-        click.option("--dry-run", is_flag=True, help="Show the quote, have the market check the order, and rent nothing"),
-        click.option("--wait/--no-wait", default=True, help="Wait until it runs"),
+        click.option("--dry-run", is_flag=True, help="Show the quote and have the market check the order, without renting"),
+        click.option("--wait/--no-wait", default=True, help="Wait until it is running"),
         click.option("--timeout", type=float, default=900.0, show_default=True, help="Seconds to wait"),
         *launch_options.options(),
     ]
@@ -70,8 +74,8 @@ def order_options() -> list[Callable[[Any], Any]]:
 
 @click.command("rent", cls=launch_options.WithCommand)
 @click.argument("what", nargs=-1)
-@click.option("--template", help="Start from this launch template: its name or tmpl_…, with @VERSION if you like")
-@click.option("--quote", "quote_id", help="Order this quote as it is, instead of asking for one")
+@click.option("--template", help="Launch template to start from: name or tmpl_…, optionally with @VERSION")
+@click.option("--quote", "quote_id", help="Order this existing quote")
 @with_options(order_options())
 def rent(**options: Any) -> None:
     """Rent an offer (offr_…), or the cheapest one of a search: `berth rent "4090 verified" --gpus 2 --max-price 3`.
@@ -144,7 +148,7 @@ def _started(instance: "models.InstanceOut", timeout: float) -> "models.Instance
 def _quote(what: str, wanted: dict[str, Any]) -> "models.QuoteOut":
     text = wanted["template"]
     if wanted["inputs"] and not text:
-        raise click.UsageError("--input is of a --template.")
+        raise click.UsageError("--input needs a --template.")
     template = find_template(text) if text else None
     inputs = inputs_of(template, wanted["inputs"]) if template else {}
     image = wanted["image"] or (template.version.image if template else IMAGE)
@@ -200,7 +204,7 @@ def _show_quote(quote: "models.QuoteOut") -> None:
     note = session().out.note
     for line in quote.lines:
         note(f"  {line.item}: {line.quantity} {line.unit} × {line.unit_price} = {line.amount}")
-    note(f"  {quote.hourly_rate} per hour in all; {quote.due_now} held now; {quote.projected_total} for {quote.hours} h")
+    note(f"  {quote.hourly_rate} per hour in total; {quote.due_now} held now; {quote.projected_total} for {quote.hours} h")
 
 
 def _check_price(quote: "models.QuoteOut", most: Decimal | None) -> None:

@@ -27,7 +27,7 @@ MEMBERS: "Sequence[Column[models.MemberOut]]" = (
     Column("JOINED", lambda member: member.joined_at),
     Column("ID", lambda member: member.id),
 )
-_ROLE = click.option("--role", help="As in the console: owner, admin, member …")
+_ROLE = click.option("--role", help="Role as in the console: owner, admin, member …")
 
 
 def _team(text: str) -> str:
@@ -74,7 +74,7 @@ def invite(name: str, email: str, role: str | None) -> None:
 @team.command("join")
 @click.argument("secret")
 def join(secret: str) -> None:
-    """Accept an invitation by the secret in it."""
+    """Accept an invitation with the secret from it."""
     joined = session().client.teams.join(secret=secret)
     session().out.facts(joined, [("Team", joined.name), ("Role", joined.role)], name=joined.name)
 

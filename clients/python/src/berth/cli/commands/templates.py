@@ -93,13 +93,13 @@ def _input(one: "models.InputOut") -> str:
 
 @nouns("template")
 def template() -> None:
-    """Launch templates: `berth rent --template NAME` starts from one."""
+    """Launch templates: `berth launch NAME` starts one."""
 
 
 @template.command("ls")
 @click.argument("words", nargs=-1)
 @click.option("--category", type=_CATEGORIES)
-@click.option("--source", type=click.Choice(["official", "public", "own", "team"]), help="Left out: all")
+@click.option("--source", type=click.Choice(["official", "public", "own", "team"]), help="Default: all")
 def ls(words: tuple[str, ...], category: str | None, source: str | None) -> None:
     """List templates that you can rent with: `berth template ls vllm`."""
     found = session().client.launch_templates.list(
@@ -117,9 +117,9 @@ def show(name: str) -> None:
 
 @template.command("create", cls=launch_options.WithCommand)
 @click.argument("title")
-@click.option("--image", help="Slug or img_…; left out with --from: the instance's")
+@click.option("--image", help="Slug or img_… Default with --from: the instance's")
 @click.option("--from", "instance", help="Start from what this instance runs", shell_complete=complete_instance)
-@click.option("--slug", help="Its name in commands; left out: from the title")
+@click.option("--slug", help="Its name in commands. Default: derived from the title")
 @with_options([*_DESCRIPTION, DRY_RUN, *template_content.options()])
 def create(title: str, instance: str | None, dry_run: bool, **values: Any) -> None:
     """Create a template of your own: `berth template create Tiny --image berth-base -e MODEL=tiny -- python serve.py`.
@@ -165,9 +165,9 @@ def update(name: str, dry_run: bool, **values: Any) -> None:
 
 @template.command("import")
 @click.argument("line", nargs=-1, required=True)
-@click.option("--save", "title", help="Save it as a template with this title; its image is added to yours")
+@click.option("--save", "title", help="Save it as a template with this title, and add its image to yours")
 def import_(line: tuple[str, ...], title: str | None) -> None:
-    """Read a docker run line: `berth template import 'docker run -e MODEL=tiny -p 8000:8000 vllm/vllm-openai:v0.6.3'`."""
+    """Convert a docker run command: `berth template import 'docker run -p 8000:8000 vllm/vllm-openai:v0.6.3'`."""
     client = session().client
     read = client.launch_templates.import_(line=" ".join(line))
     for note in read.notes:
@@ -193,10 +193,10 @@ def import_(line: tuple[str, ...], title: str | None) -> None:
 
 @template.command("share")
 @click.argument("name")
-@click.option("--stop", is_flag=True, help="Make the present link useless")
+@click.option("--stop", is_flag=True, help="Revoke the current link")
 @PREVIEW
 def share(name: str, stop: bool, dry_run: bool) -> None:
-    """Make a link through which anyone can see and rent a template of yours; a new one replaces the old one."""
+    """Create a link that lets anyone see and rent with your template; it replaces the previous link."""
     if dry_run:
         _preview(_own(name), "Its link would end." if stop else "It would have a new link, and an old one would end.")
         return
@@ -205,7 +205,7 @@ def share(name: str, stop: bool, dry_run: bool) -> None:
 
 @template.command("publish")
 @click.argument("name")
-@click.option("--private", is_flag=True, help="Show it to nobody else instead")
+@click.option("--private", is_flag=True, help="Make it private again instead")
 @PREVIEW
 def publish(name: str, private: bool, dry_run: bool) -> None:
     """Submit a template for review; once it is approved, everyone sees it."""

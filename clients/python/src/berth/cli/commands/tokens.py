@@ -38,10 +38,10 @@ def ls() -> None:
 
 @token.command("create")
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, required=True, help="For example instances:read; repeat it for more")
-@click.option("--days", type=click.IntRange(1), help="It expires then; left out: never")
+@click.option("--scope", "scopes", multiple=True, required=True, help="Such as instances:read; can be repeated")
+@click.option("--days", type=click.IntRange(1), help="Days until it expires. Default: never")
 def create(name: str, scopes: tuple[str, ...], days: int | None) -> None:
-    """Create a token, and print it: it is shown this once."""
+    """Create a token and print it. It is shown only once."""
     expires = datetime.now(UTC) + timedelta(days=days) if days else UNSET
     made = session().client.tokens.create(name=name, scopes=list(scopes), expires_at=expires)
     if session().out.is_json:
@@ -54,7 +54,7 @@ def create(name: str, scopes: tuple[str, ...], days: int | None) -> None:
 @token.command("revoke")
 @click.argument("which")
 def revoke(which: str) -> None:
-    """Revoke a token: it is refused from now on."""
+    """Revoke a token, effective immediately."""
     client = session().client
     found = pick(client.tokens.list(), which, "token", name=lambda each: str(each.name), exact=True)
     client.tokens.revoke(found.id)

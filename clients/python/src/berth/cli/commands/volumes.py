@@ -35,7 +35,7 @@ SNAPSHOTS: "Sequence[Column[models.SnapshotOut]]" = (
     Column("ID", lambda each: each.id),
 )
 _YES = click.option("--yes", "-y", is_flag=True, help="Don't ask")
-_MOST = click.option("--max-price", type=Price(), help="Refuse above this a day")
+_MOST = click.option("--max-price", type=Price(), help="Refuse if it costs more than this per day")
 
 
 def _volume(text: str, *, exact: bool = False) -> "models.VolumeOut":
@@ -94,9 +94,9 @@ def hosts() -> None:
 
 @volume.command("create")
 @click.argument("name")
-@click.option("--size", "size_gb", type=click.IntRange(1), help="GB; left out with --snapshot: as large as that")
-@click.option("--host", help="host_…; left out with --snapshot: where that lies")
-@click.option("--snapshot", help="Filled from this snapshot")
+@click.option("--size", "size_gb", type=click.IntRange(1), help="Size in GB. Default with --snapshot: the snapshot's")
+@click.option("--host", help="host_… Default with --snapshot: the snapshot's host")
+@click.option("--snapshot", help="Snapshot to restore into it")
 @_MOST
 @DRY_RUN
 def create(
@@ -104,7 +104,7 @@ def create(
 ) -> None:
     """Create a volume on a host; `berth volume hosts` lists those with room.
 
-    Shows what it costs a day. It can't cost more than that, even if the host's price rises meanwhile.
+    Shows the price per day. It can't cost more than that, even if the host raises its price meanwhile.
     """
     volumes = session().client.volumes
     source = _snapshot(snapshot).id if snapshot else UNSET
@@ -132,7 +132,7 @@ def show(name: str) -> None:
 @click.argument("instance")
 @DRY_RUN
 def attach(name: str, instance: str, dry_run: bool) -> None:
-    """Attach a volume to a stopped instance on its host, or have it there at the next start."""
+    """Attach a volume to a stopped instance on the same host; it is mounted at the next start."""
     client = session().client
     _show(client.volumes.attach(_volume(name).id, instance=find_instance(client, instance).id, dry_run=dry_run))
 
@@ -226,8 +226,8 @@ def snapshot_ls() -> None:
 
 @snapshot.command("create")
 @click.argument("name")
-@click.option("--volume", "of_volume", help="Of this volume")
-@click.option("--instance", help="Of this instance's data disk")
+@click.option("--volume", "of_volume", help="Volume to take it of")
+@click.option("--instance", help="Instance whose data disk to take it of")
 @DRY_RUN
 def snapshot_create(name: str, of_volume: str | None, instance: str | None, dry_run: bool) -> None:
     """Take a snapshot of a volume or a data disk."""
@@ -244,7 +244,7 @@ def snapshot_create(name: str, of_volume: str | None, instance: str | None, dry_
 @_YES
 @DRY_RUN
 def snapshot_restore(name: str, yes: bool, dry_run: bool) -> None:
-    """Put a snapshot back where it was taken; what is there now is replaced."""
+    """Restore a snapshot to where it was taken, replacing the current contents."""
     found = _snapshot(name, exact=yes)
     if not dry_run:
         session().confirm(f"Replace what is on the disk now by {found.name}?", yes=yes)

@@ -40,7 +40,7 @@ class Cost:
     daily: str = ""
 
     def __str__(self) -> str:
-        parts = [(self.hourly, "per hour in all"), (self.due_now, "held now"), (self.daily, "per day")]
+        parts = [(self.hourly, "per hour in total"), (self.due_now, "held now"), (self.daily, "per day")]
         return ", ".join(f"{amount} {unit}" for amount, unit in parts if amount)
 
     def exceeds(self, agreed: "Cost") -> bool:
