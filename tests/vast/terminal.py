@@ -5,7 +5,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = ROOT / ".venv-vastai" / "bin"
@@ -25,6 +25,7 @@ class VastTerminal:
     home: Path
     url: str
     key: str
+    driven: ClassVar[list[str]] = []  # the verbs that were run with success, by anyone in this process
 
     @property
     def env(self) -> dict[str, str]:
@@ -45,6 +46,7 @@ class VastTerminal:
             word for word in ("Failed with error", '"error": true', "Traceback", "An error occurred") if word in done.stderr
         ]
         assert not wrong and "An error occurred" not in done.stdout, f"{verb} {words}: {done.stdout}{done.stderr}"
+        self.driven.append(verb)
         return done.stdout
 
     def raw(self, verb: str, *words: str) -> Any:

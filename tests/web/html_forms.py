@@ -25,7 +25,7 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         named = {name: value or "" for name, value in attrs}
-        if tag == "form" and named.get("id") == self._wanted:
+        if tag == "form" and self._wanted in (named.get("id"), named.get("action")):
             self._inside, self.form.action = True, named["action"]
         if self._inside and "hx-post" in named:
             self.form.parts.append(named["hx-post"])
@@ -74,8 +74,8 @@ class _Reader(HTMLParser):
         self.form.fields.setdefault(name, []).append(value)
 
 
-def read_form(page: str, form_id: str = "") -> SentForm:
-    """Read the form with this id, or without one all controls of a part of a page."""
-    reader = _Reader(form_id)
+def read_form(page: str, wanted: str = "") -> SentForm:
+    """Read the form with this id or address, or without one all controls of a part of a page."""
+    reader = _Reader(wanted)
     reader.feed(page)
     return reader.form

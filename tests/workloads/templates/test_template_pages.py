@@ -1,5 +1,6 @@
 """Launch templates on the pages: gallery, template, order, forms, review."""
 
+import json
 import re
 from html import unescape
 from typing import Any
@@ -8,12 +9,16 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from common.ids import public_id
+from common.ids import new_uuid, public_id
+from instances.launch.settings import validate
 from instances.launch.store import secrets_of
 from instances.models import Instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from marketplace.models import Host
 from storage.models import Image
 from tests.instances.fake_host import FakeHost, order_running
+from tests.web.html_forms import read_form
 from workloads.models import LaunchTemplate, TemplateVersion
 from workloads.templates.official import register_official_templates
 from workloads.templates.selectors import template_key
@@ -144,18 +149,46 @@ def test_form_says_what_is_wrong(page: Client, changes: dict[str, str], said: st
     assert answer.status_code == 400 and f"<code>{said}</code>" in answer.content.decode()
 
 
+PLANTED = ("pl4nted-of-the-hub", "pl4nted-of-the-log")
+
+
 def test_instance_is_saved_as_a_template_without_its_secrets(page: Client, host: FakeHost, rin: User) -> None:
+    settings = {
+        "env": {"MODE": "fast"},
+        "secrets": dict(zip(("HF_TOKEN", "LOG_KEY"), PLANTED, strict=True)),
+        "command": ["python", "serve.py"],
+        "on_start": "echo up",
+    }
+    quote = create_quote(renter=rin, offer_id=host.offer.pk, image="berth-base", launch=validate(settings))
+    instance = rent_instance(renter=rin, quote_id=quote.pk, name="train")
+    assert instance.launch is not None and secrets_of(instance.launch) == settings["secrets"]
+    link = f"/templates/new?instance={public_id('inst', instance.pk)}"
+    assert link in text_of(page, f"/instances/{public_id('inst', instance.pk)}")
+    shown = text_of(page, link)
+    done = page.post("/templates/new", read_form(shown, "/templates/new").fields)
+    assert done.status_code == 302, done.content.decode()[:3000]
+    [version] = TemplateVersion.objects.all()
+    launch = version.content["launch"]
+    assert (version.content["image"], launch["env"], launch["command"]) == (
+        "berth-base",
+        {"MODE": "fast"},
+        settings["command"],
+    )
+    assert launch["on_start"] == "echo up"
+    assert [(row["name"], row["kind"], row["required"]) for row in version.content["inputs"]] == [
+        ("HF_TOKEN", "secret", True),
+        ("LOG_KEY", "secret", True),
+    ]
+    places = {"form": shown, "content": json.dumps(version.content), "page": text_of(page, done["Location"])}
+    assert [(name, secret) for name, text in places.items() for secret in PLANTED if secret in text] == []
+
+
+def test_instance_of_someone_else_is_saved_by_nobody(page: Client, host: FakeHost, rin: User, bob: User) -> None:
     instance = order_running(rin, host)
-    assert "/templates/new?instance=" in text_of(page, f"/instances/{public_id('inst', instance.pk)}")
-    shown = text_of(page, f"/templates/new?instance={public_id('inst', instance.pk)}")
-    assert 'value="berth-base"' in shown
-    assert page.get(f"/templates/new?instance={public_id('inst', mine_not())}").status_code == 404
-
-
-def mine_not() -> Any:
-    from common.ids import new_uuid
-
-    return new_uuid()
+    other = Client()
+    other.force_login(bob)
+    assert other.get(f"/templates/new?instance={public_id('inst', instance.pk)}").status_code == 404
+    assert page.get(f"/templates/new?instance={public_id('inst', new_uuid())}").status_code == 404
 
 
 def test_command_that_is_not_changed_keeps_its_words(page: Client, mine: LaunchTemplate) -> None:
