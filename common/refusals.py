@@ -20,6 +20,7 @@ TITLES: Final[Mapping[str, Words]] = {
     "offer_closed": _("This offer isn't available right now."),
     "launch_unsupported": _("This host's agent is too old for an environment or start command."),
     "template_unfit": _("This offer doesn't have what the template needs."),
+    "template_image_changed": _("The template's image has changed since this version was saved."),
     "template_name_taken": _("You already have a template with this name."),
     "template_is_public": _("Make the template private before you change its title or description."),
     "template_image_not_shared": _("Others can't run this template's image."),

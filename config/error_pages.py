@@ -33,6 +33,10 @@ FAULTS: dict[str, FailureMessage] = {
         _("The host has paused new rentals. You weren't charged; choose another offer."),
     ),
     "template_unfit": FailureMessage(TITLES["template_unfit"], _("Choose another offer, or rent without the template.")),
+    "template_image_changed": FailureMessage(
+        TITLES["template_image_changed"],
+        _("Nothing was rented. Save a new version of the template, or choose another image."),
+    ),
     "template_name_taken": FailureMessage(TITLES["template_name_taken"], _("Choose another name.")),
     "template_is_public": FailureMessage(
         TITLES["template_is_public"], _("It's reviewed again when you make it public the next time.")

@@ -116,6 +116,12 @@ class TemplateUnfit(InvalidInput):
     title = "The offer doesn't have what the template needs"
 
 
+class TemplateImageChanged(InvalidInput):
+    code = "template_image_changed"
+    status = 409
+    title = "The template's image has changed since this version was made"
+
+
 class ImageNeedsCuda(InvalidInput):
     code = "image_needs_cuda"
     title = "The image needs a newer CUDA version than the host supports"

@@ -16,6 +16,7 @@ from instances.launch.settings import EMPTY, LaunchSettings, merge, refusal, val
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 _TEXT_MOST: Final = 2000
+_PINNED: Final = ("image", "reference")  # which quotes of earlier versions of the market lack
 _AGREED: Final = ("id", "slug", "title", "version", "min_vram_gb", "min_cuda", "min_driver")
 
 
@@ -33,7 +34,10 @@ class TemplateInput:
 
 @dataclass(frozen=True)
 class OrderTemplate:
-    """One version of a template: `settings` hold no secrets, `min_…` are what a host must have."""
+    """One version of a template: `settings` hold no secrets, `min_…` are what a host must have.
+
+    `reference` is what `image` stood for when the version was made.
+    """
 
     version_id: UUID
     id: str
@@ -41,6 +45,7 @@ class OrderTemplate:
     title: str
     version: str
     image: str = ""
+    reference: str = ""
     settings: LaunchSettings = EMPTY
     inputs: tuple[TemplateInput, ...] = ()
     ports: tuple[int, ...] = ()
@@ -64,7 +69,7 @@ class OrderTemplate:
     def agreed(self) -> dict[str, Any]:
         """Return what a quote keeps of it."""
         ports = {"ports": list(self.ports), "udp_ports": list(self.udp_ports)}
-        return ports | {name: getattr(self, name) for name in _AGREED}
+        return ports | {name: getattr(self, name) for name in (*_AGREED, *_PINNED)}
 
 
 def agreed_template(version_id: UUID | None, agreed: Mapping[str, Any] | None) -> OrderTemplate | None:
@@ -72,7 +77,8 @@ def agreed_template(version_id: UUID | None, agreed: Mapping[str, Any] | None) -
     if version_id is None or agreed is None:
         return None
     ports, udp_ports = tuple(agreed["ports"]), tuple(agreed.get("udp_ports", ()))
-    return OrderTemplate(version_id, **{name: agreed[name] for name in _AGREED}, ports=ports, udp_ports=udp_ports)
+    pinned = {name: agreed.get(name, "") for name in _PINNED}
+    return OrderTemplate(version_id, **{name: agreed[name] for name in _AGREED}, **pinned, ports=ports, udp_ports=udp_ports)
 
 
 def find_template(user: User, text: str) -> OrderTemplate:

@@ -30,7 +30,7 @@ from instances.launch.templates import OrderTemplate, agreed_template
 from instances.models import Quote
 from instances.orders.image_compatibility import check_image_fits
 from instances.orders.launch_compatibility import check_launch
-from instances.orders.template_fit import check_template_fits
+from instances.orders.template_fit import check_template_fits, check_template_image
 from instances.pricing.price_plans import disk_line, offer_plan, offer_plans, plain_number, terms_of
 from instances.spot.bids import check_bidder
 from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
@@ -82,8 +82,8 @@ def create_quote(
     `term` and `payment` belong to reserved quotes, `max_price_micros` (per GPU and hour) to spot. The order
     runs with the settings in `launch`, and the price does not depend on them; `template` is what they come from, and
     its minimums are checked here. `networks` are those that SSH is to be restricted to once it is rented. Raises
-    NotFound, InvalidInput, TemplateUnfit, DiskTooLarge, LaunchUnsupported, AllowListNotEnforced, BidBarred, OfferClosed
-    or GpuTaken.
+    NotFound, InvalidInput, TemplateImageChanged, TemplateUnfit, DiskTooLarge, LaunchUnsupported, AllowListNotEnforced,
+    BidBarred, OfferClosed or GpuTaken.
     """
     offer, chosen = offer_view(offer_id), find_image(image, renter)
     payment = payment or (UPFRONT if billing_mode == RESERVED else "")
@@ -93,6 +93,7 @@ def create_quote(
     if billing_mode == SPOT:
         check_bidder(renter_id=renter.pk, host_owner_id=offer.owner_id)
     check_offer(offer, chosen, gpu_count=gpu_count, data_disk_gb=data_disk_gb, billing_mode=billing_mode, hours=hours)
+    check_template_image(template, chosen)
     check_template_fits(template, offer)
     check_launch(launch, host_id=offer.host_id, ram_mb=offer.ram_mb_per_gpu * gpu_count)
     check_allow_list_of_order(offer.host_id, networks)

@@ -1,16 +1,17 @@
-"""What a template needs of a host; checked before anything is paid."""
+"""What a template needs of a host, and the image that a version is about; checked before anything is paid."""
 
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
 from common.errors import FieldError
-from instances.errors import TemplateUnfit
+from instances.errors import TemplateImageChanged, TemplateUnfit
 from instances.launch.templates import OrderTemplate
 from marketplace.hosts.selectors import publishes_udp
 
 if TYPE_CHECKING:
     from marketplace.leasing.offer_selectors import OfferView
+    from storage.models import Image
 
 
 def check_template_fits(template: OrderTemplate | None, offer: "OfferView") -> None:
@@ -20,6 +21,20 @@ def check_template_fits(template: OrderTemplate | None, offer: "OfferView") -> N
     lacks = unmet_needs(template, offer, udp=not template.udp_ports or publishes_udp(offer.host_id))
     if lacks:
         raise TemplateUnfit(" ".join(each.detail for each in lacks), errors=lacks)
+
+
+def check_template_image(template: OrderTemplate | None, image: "Image") -> None:
+    """Raise TemplateImageChanged where the template's image is no longer what it was when the version was made.
+
+    One version runs one image. Another image, which the renter has chosen in its place, is not checked.
+    """
+    if template is None or template.image != image.slug or template.reference in ("", image.reference):
+        return
+    names = {"image": image.slug, "version": template.version}
+    detail = _("%(image)s is another image now than when version %(version)s was saved. Save a new version of the template.")
+    if template.official:
+        detail = _("%(image)s was just updated. The template has its new version within five minutes.")
+    raise TemplateImageChanged(detail % names, errors=[FieldError("image", TemplateImageChanged.code, detail % names)])
 
 
 def unmet_needs(template: OrderTemplate, offer: "OfferView", *, udp: bool) -> list[FieldError]:

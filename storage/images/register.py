@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from common.db.transactions import use_case
+from common.jobs import enqueue
 from storage.models import Image
 
 
@@ -13,6 +14,7 @@ def register_image(*, slug: str, reference: str, title: str, **columns: object) 
         image, _ = Image.objects.update_or_create(
             slug=slug, defaults={"reference": reference, "title": title, "active": True, **columns}
         )
+        enqueue("workloads.follow_official_templates")  # whose versions are of the former reference
     return image
 
 
@@ -25,6 +27,7 @@ def update_built_reference(*, slug: str, built_as: str, reference: str) -> None:
         Image.objects.filter(slug=slug, reference__startswith=built_as).exclude(reference=reference).update(
             reference=reference
         )
+        enqueue("workloads.follow_official_templates")  # whose versions are of the former reference
 
 
 def record_uses(*, counts: Mapping[UUID, int]) -> int:

@@ -28,11 +28,15 @@ _LOOKED_AT: Final = 20
 
 @dataclass(frozen=True)
 class Suiting:
-    """The cheapest verified offer on which a version can be rented; None where there is none, or no such image."""
+    """The cheapest verified offer on which a version can be rented, or None.
+
+    Without `has_image` the image can be run no longer; with `changed` it is another one than the version was made with.
+    """
 
     query: OfferQuery
     offer: Mapping[str, Any] | None
     has_image: bool
+    changed: bool
 
 
 def query_of(version: TemplateVersion, image: "Image | None") -> OfferQuery:
@@ -77,12 +81,18 @@ def cheapest_offers(seen: Sequence[tuple[LaunchTemplate, TemplateVersion]], user
     images = images_for([version for _, version in seen], user)
     queries = [query_of(version, image) for (_, version), image in zip(seen, images, strict=True)]
     pages = search_several([_verified(query) for query in queries])
-    rows = [page.offers if image is not None else [] for page, image in zip(pages, images, strict=True)]
+    changed = [_has_changed(version, image) for (_, version), image in zip(seen, images, strict=True)]
+    runs = [image is not None and not other for image, other in zip(images, changed, strict=True)]
+    rows = [page.offers if each else [] for page, each in zip(pages, runs, strict=True)]
     abilities = abilities_of(list({row["host_id"] for each in rows for row in each}))
     return [
-        Suiting(query, _first(order_template(*row), offers, abilities), image is not None)
-        for row, query, offers, image in zip(seen, queries, rows, images, strict=True)
+        Suiting(query, _first(order_template(*row), offers, abilities), image is not None, other)
+        for row, query, offers, image, other in zip(seen, queries, rows, images, changed, strict=True)
     ]
+
+
+def _has_changed(version: TemplateVersion, image: "Image | None") -> bool:
+    return image is not None and image.reference != version.content["reference"]
 
 
 def _verified(query: OfferQuery) -> OfferQuery:

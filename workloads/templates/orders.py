@@ -31,6 +31,7 @@ def order_template(template: LaunchTemplate, version: TemplateVersion) -> OrderT
         official=template.is_official,
         version=version.short_hash,
         image=content["image"],
+        reference=content["reference"],
         settings=settings_in(content),
         inputs=tuple(as_input(row) for row in content["inputs"]),
         ports=tuple(row["port"] for row in content["ports"]),

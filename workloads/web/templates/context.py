@@ -73,7 +73,7 @@ def template_context(user: User | None, named: str) -> dict[str, Any]:
     name, _at, wanted = named.partition("@")
     content = version.content
     [suiting] = cheapest_offers([(template, version)], user)
-    page, runs = offers_for(suiting.query, _OFFERS), suiting.has_image
+    page, runs = offers_for(suiting.query, _OFFERS), suiting.has_image and not suiting.changed
     own = user is not None and template.owner_id == user.pk
     launch = content["launch"]
     return {
@@ -92,6 +92,7 @@ def template_context(user: User | None, named: str) -> dict[str, Any]:
         "rows": offer_rows(page.offers, suiting.query) if runs else [],
         "total": page.total if runs else 0,
         "runs": runs,
+        "changed": suiting.changed,
         "rent_query": _rent_query(f"{name}@{version.short_hash}" if wanted else name, suiting),
         "visibility_form": _visibility_form(user, template) if own and user is not None else None,
     }
