@@ -31,9 +31,9 @@ class NoSuchInstance(NotFound):
     title = "There is no such instance"
 
 
-class NotSpoken(DomainError):
+class NotSupported(DomainError):
     """Raised for what Vast has and this market has not, or has under another verb."""
 
     code = "not_implemented"
     status = 501
-    title = "This market doesn't speak this part of the Vast API"
+    title = "This market doesn't support this part of the Vast API"

@@ -16,7 +16,7 @@ from vast.web import (
     orders_api,
     search_api,
     templates_api,
-    unspoken_api,
+    unsupported_api,
     volumes_api,
 )
 
@@ -66,7 +66,7 @@ v0_urlpatterns = [
     _at(f"machines/{_NUMBER}", machines_api.MachineView.as_view(), "machine"),
     _at(f"machines/{_NUMBER}/asks", machines_api.UnlistView.as_view(), "unlist"),
     _at(f"machines/{_NUMBER}/minbid", machines_api.MinimumView.as_view(), "minimum"),
-    re_path(r"^(?P<rest>.*)$", unspoken_api.UnspokenView.as_view(), {}, "vast_unspoken"),
+    re_path(r"^(?P<rest>.*)$", unsupported_api.UnsupportedView.as_view(), {}, "vast_unsupported"),
 ]
 # With the slash, which no address of ours there has.
 v1_urlpatterns = [

@@ -170,24 +170,6 @@ def test_a_token_in_the_query_is_taken(rin: User, number: int) -> None:
 # -- what is not spoken
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "word"),
-    [
-        ("PUT", "/commands/reset_apikey/", "berth token"),
-        ("POST", "/commands/schedule_job/", "sync-schedules"),
-        ("GET", "/instance_backups/7/download/", "vastai copy"),
-        ("POST", "/volumes/unlist", "unlist machine"),
-        ("GET", "/endptjobs/", "serverless"),
-        ("POST", "/nothing/like/it", "docs/vast.md"),
-        ("GET", "/", "docs/vast.md"),
-    ],
-)
-def test_the_rest_names_what_there_is_instead(vast: Vast, method: str, path: str, word: str) -> None:
-    reply = vast.send(method, path)
-    assert (reply.status_code, reply.json()["error"]) == (501, "not_implemented")
-    assert word in reply.json()["msg"]
-
-
 def test_addresses_are_found_with_and_without_a_slash(vast: Vast, number: int) -> None:
     for path in ("/instances", "/instances/", f"/instances/{number}", f"/instances/{number}/"):
         vast.must("GET", path)

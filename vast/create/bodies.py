@@ -72,7 +72,7 @@ def read_create(body: object) -> Wanted:
         _refuse("image", "Name an image such as pytorch/pytorch:2.4.0, or a template.")
     env, ports, udp_ports = _env(body.get("env"))
     kind = _text(body, "runtype") or (_ARGS if body.get("args") or body.get("args_str") else "" if template else "ssh")
-    _refuse_unspoken(body)
+    _refuse_unsupported(body)
     return Wanted(
         image=image,
         disk_gb=_disk(body.get("disk")),
@@ -249,7 +249,7 @@ def _label(body: Mapping[str, Any]) -> str:
     return label
 
 
-def _refuse_unspoken(body: Mapping[str, Any]) -> None:
+def _refuse_unsupported(body: Mapping[str, Any]) -> None:
     if body.get("create_from"):
         _refuse("create_from", "Instances aren't made from others here: use `berth clone`.")
     if _text(body, "extra").strip():

@@ -15,7 +15,7 @@ from storage.states import SyncDirection, VolumeMoveKind, VolumeMoveState
 from storage.volumes.transfer_completion import cancel_volume_transfer
 from storage.volumes.transfer_selectors import open_volume_moves
 from vast.contracts.changes import own_instance
-from vast.errors import InvalidArgs, NotSpoken
+from vast.errors import InvalidArgs, NotSupported
 from vast.storage.copy_commands import command_instead
 from vast.storage.locations import (
     Location,
@@ -43,13 +43,13 @@ def copy(*, owner: User, body: Mapping[str, Any]) -> None:
     """Copy a folder from `src` to `dst`, of which one is in object storage and the other on a data disk or volume.
 
     Raises:
-        NotSpoken: between other locations; it names the command that copies there.
+        NotSupported: between other locations; it names the command that copies there.
     """
     src, dst = read_location(body, "src"), read_location(body, "dst")
     clouds = [each for each in (src, dst) if each.kind == LocationKind.CLOUD]
     disks = [each for each in (src, dst) if each.kind in (LocationKind.INSTANCE, LocationKind.VOLUME)]
     if not (clouds and disks):
-        raise NotSpoken(command_instead(owner, src, dst))
+        raise NotSupported(command_instead(owner, src, dst))
     up = dst.kind == LocationKind.CLOUD
     _sync(owner, disks[0], clouds[0], SyncDirection.UP if up else SyncDirection.DOWN)
 

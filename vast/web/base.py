@@ -13,7 +13,7 @@ from accounts.constants import CONNECT
 from accounts.web.authentication import TokenAuthentication
 from accounts.web.permissions import holds_scope
 from common.http.problems import problem_handler
-from vast.errors import InvalidArgs, NotSpoken
+from vast.errors import InvalidArgs, NotSupported
 
 _KEY = "api_key"
 _NUMBER = "number"
@@ -50,7 +50,7 @@ def vast_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
     An unexpected error is raised again and becomes a 500 without details.
     """
     if isinstance(error, MethodNotAllowed):
-        error = NotSpoken(f"{error.detail} See docs/vast.md for what this market speaks.")
+        error = NotSupported(f"{error.detail} See docs/vast.md for what this market supports.")
     response = problem_handler(error, context)
     if response is None:
         return None

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from accounts.constants import STORAGE_SCOPES
 from accounts.web.permissions import current_user
-from vast.errors import InvalidArgs, NotSpoken
+from vast.errors import InvalidArgs, NotSupported
 from vast.models import Kind
 from vast.numbers.numbers import number_of
 from vast.storage import volumes
@@ -40,7 +40,7 @@ class VolumesView(VastView):
 
     def post(self, request: Request) -> Response:
         """Answer `list volume` of host owners, which nothing has to be done for."""
-        raise NotSpoken("A listed host takes volumes as far as its disk goes, at `vastai list machine ID --price_disk`.")
+        raise NotSupported("A listed host takes volumes as far as its disk goes, at `vastai list machine ID --price_disk`.")
 
     def delete(self, request: Request) -> Response:
         text = request.query_params.get("id", "")
