@@ -75,10 +75,10 @@ def main(key_file: str, *pages: str) -> int:
     for page in map(_read, pages):
         for signed in page["records"]:
             record = signed["record"]
-            said = [] if is_signed(signed, keys.get(page["key_id"])) else ["its signature does not hold"]
+            faults = [] if is_signed(signed, keys.get(page["key_id"])) else ["its signature does not hold"]
             if found.setdefault(record["usage"], record) != record:
-                said.append("it comes twice, and not alike")
-            wrong += [f"usage {record['usage']}: {words}" for words in (*said, *wrong_sums(record))]
+                faults.append("it comes twice, and not alike")
+            wrong += [f"usage {record['usage']}: {words}" for words in (*faults, *wrong_sums(record))]
     wrong += broken_chains(list(found.values()))
     print("".join(f"{line}\n" for line in wrong), end="")
     charge, fee = (sum(record[name] for record in found.values()) for name in ("charge_micros", "fee_micros"))

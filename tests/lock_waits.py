@@ -35,10 +35,10 @@ def take_locks_down(
 
     One that changes rows first locks none by its query, and has no other way to be asked: it stays as it is.
     """
-    asked = Prepared.all
+    original = Prepared.all
 
     def unprepared(self: Prepared[Any], **values: object) -> list[Any]:
-        return asked(self, **values) if self._change else list(self._build(**values))
+        return original(self, **values) if self._change else list(self._build(**values))
 
     monkeypatch.setattr(QuerySet, "select_for_update", unlocked)
     monkeypatch.setattr(Prepared, "all", unprepared)

@@ -150,9 +150,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _needs_services(item: pytest.Item) -> bool:
-    asked = {"services", "live_server"} & set(getattr(item, "fixturenames", ()))
+    needed = {"services", "live_server"} & set(getattr(item, "fixturenames", ()))
     marked = any(item.get_closest_marker(name) for name in ("django_db", "stack", "docker", "browser"))
-    return bool(asked) or marked
+    return bool(needed) or marked
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

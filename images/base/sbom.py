@@ -28,8 +28,8 @@ def _of_the_distribution() -> Iterator[Component]:
     release = dict(line.partition("=")[::2] for line in Path("/etc/os-release").read_text(encoding="utf-8").splitlines())
     name = release["ID"].strip('"')
     distro = f"{name}-{release['VERSION_ID'].strip(chr(34))}"
-    said = subprocess.run(_DPKG, capture_output=True, text=True, check=True).stdout  # noqa: S603 (fixed words)
-    for line in said.splitlines():
+    listing = subprocess.run(_DPKG, capture_output=True, text=True, check=True).stdout  # noqa: S603 (fixed words)
+    for line in listing.splitlines():
         package, version, architecture = line.split("\t")
         yield _component(PackageURL("deb", name, package, version, {"arch": architecture, "distro": distro}))
 

@@ -39,5 +39,5 @@ class AskForKey:
         # The path that is routed. A framework's request.url is made with the Host header, which the client writes.
         if scope["path"] == _OPEN:
             return True
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        return secrets.compare_digest(given, self._wanted)
+        authorization = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        return secrets.compare_digest(authorization, self._wanted)

@@ -57,30 +57,30 @@ def main() -> None:
     building.add_argument("--no-compile", action="store_true", help="leave bytecode out: for trying, as CI does")
     verbs.add_parser("sbom", help="print an image's bill of materials").add_argument("reference")
     verbs.add_parser("lock", help="compile the locks").add_argument("--upgrade", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        _run(given)
+        _run(options)
     except MatrixError as error:
         sys.exit(str(error))
     except subprocess.CalledProcessError as error:
         sys.exit(f"{error}\n{error.output or ''}")
 
 
-def _run(given: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     matrix = read_matrix()
-    match given.verb:
+    match options.verb:
         case "list":
             list_all(matrix)
         case "build":
             build_all(
                 matrix,
-                chosen(matrix, given.images, given.flavour),
-                How(use_cache=not given.no_cache, compile=not given.no_compile),
+                chosen(matrix, options.images, options.flavour),
+                How(use_cache=not options.no_cache, compile=not options.no_compile),
             )
         case "sbom":
-            print(read_sbom(given.reference))
+            print(read_sbom(options.reference))
         case "lock":
-            lock(matrix, upgrade=given.upgrade)
+            lock(matrix, upgrade=options.upgrade)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ def build(flavour: Flavour, start: str, how: How) -> float:
     before = _inspected(flavour.reference, "{{.Id}}")
     with handed_over(flavour) as wheels:
         network = ["--network", "host"] if wheels else []
-        given = {**_arguments(flavour, start), "WHEELS": wheels, "COMPILE": str(int(how.compile))}
-        words = [word for name, value in given.items() for word in ("--build-arg", f"{name}={value}")]
+        build_args = {**_arguments(flavour, start), "WHEELS": wheels, "COMPILE": str(int(how.compile))}
+        words = [word for name, value in build_args.items() for word in ("--build-arg", f"{name}={value}")]
         command = ["docker", "build", "--force-rm", "--tag", flavour.reference, "--file", str(FOLDER / flavour.dockerfile)]
         cache = [] if how.use_cache else ["--no-cache"]
         _run([*command, *network, *cache, *words, *_labels(flavour), str(flavour.folder)])
@@ -69,13 +69,13 @@ def _arguments(flavour: Flavour, start: str) -> dict[str, str]:
 
 def _labels(flavour: Flavour) -> list[str]:
     """Return the options that name what is in the image, and by its digest the external image that it starts from."""
-    said = {"title": flavour.title, "version": flavour.version}
+    labels = {"title": flavour.title, "version": flavour.version}
     if not flavour.lock:
-        said["base.name"] = flavour.start
+        labels["base.name"] = flavour.start
         digests = json.loads(_inspected(flavour.start, "{{json .RepoDigests}}") or "[]")
         if digests:
-            said["base.digest"] = digests[0].partition("@")[2]
-    return [word for name, value in said.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
+            labels["base.digest"] = digests[0].partition("@")[2]
+    return [word for name, value in labels.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
 
 
 def _inspected(reference: str, wanted: str) -> str:

@@ -96,9 +96,9 @@ def locked_version(text: str, package: str) -> str:
 
 
 def _flavour(name: str, fields: dict[str, Any]) -> Flavour:
-    given = {**fields, "name": name, "start": fields["from"]}
-    del given["from"]
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    arguments = {**fields, "name": name, "start": fields["from"]}
+    del arguments["from"]
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
     try:
         flavour = Flavour(**values)
     except TypeError as error:

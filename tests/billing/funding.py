@@ -18,10 +18,10 @@ _MANY = 100
 
 
 @transaction.atomic
-def grant_all(given: Sequence[tuple[User, int]], memo: str = "top-up") -> None:
+def grant_all(granted: Sequence[tuple[User, int]], memo: str = "top-up") -> None:
     """So many micro-units for each, in this order; none of them may be zero. Somebody may be given more than once."""
     now, funding = clock.now(), open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING)
-    wallets = _wallets_of({user.pk for user, _ in given})
+    wallets = _wallets_of({user.pk for user, _ in granted})
     grants = Grant.objects.bulk_create(
         Grant(
             owner=user,
@@ -33,7 +33,7 @@ def grant_all(given: Sequence[tuple[User, int]], memo: str = "top-up") -> None:
             created_at=now,
             settled_at=now,
         )
-        for user, micros in given
+        for user, micros in granted
     )
     postings = Posting.objects.bulk_create(
         Posting(
@@ -55,12 +55,12 @@ def grant_all(given: Sequence[tuple[User, int]], memo: str = "top-up") -> None:
             Entry(posting=posting, wallet=funding, kind="funding", amount_micros=-grant.amount_micros),
         )
     )
-    for user, micros in given:
+    for user, micros in granted:
         wallets[user.pk].balance_micros += micros
     Wallet.objects.bulk_update(wallets.values(), ["balance_micros"], batch_size=_AT_ONCE)
-    total = sum(micros for _, micros in given)
+    total = sum(micros for _, micros in granted)
     Wallet.objects.filter(pk=funding.pk).update(balance_micros=F("balance_micros") - total)
-    if len(given) > _MANY:  # each posting is checked at the commit: by plans for empty tables, in minutes
+    if len(granted) > _MANY:  # each posting is checked at the commit: by plans for empty tables, in minutes
         analyze()
 
 

@@ -47,8 +47,8 @@ def test_a_copy_and_a_move_are_ordered_for_the_price_that_was_shown(market: Mark
     answers(market, stopped(), priced("7.4125"), stopped(), stopped())
     done = renter.run(verb, OWN, "--offer", ELSEWHERE, "--yes")
     assert (done.returncode, "7.4125 an hour" in done.stderr) == (0, True), done.stderr
-    asked = market.requests[1][1]
-    assert ELSEWHERE in asked and "data_disk_gb=60" in asked and "gpu_count=2" in asked
+    requested = market.requests[1][1]
+    assert ELSEWHERE in requested and "data_disk_gb=60" in requested and "gpu_count=2" in requested
     assert [each["max_hourly_rate"] for each in bodies(market, f"/{verb}")] == ["7.4125"]
 
 

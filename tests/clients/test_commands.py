@@ -106,7 +106,7 @@ def test_what_it_runs_is_said_on_the_line(alice: Terminal) -> None:
 
 def test_a_quote_is_ordered_as_it_is(alice: Terminal) -> None:
     quote = json.loads(alice.must("rent", "4090", "--dry-run", "--json"))["id"]
-    given: tuple[tuple[str, ...], ...] = (
+    commands: tuple[tuple[str, ...], ...] = (
         ("--template", "pytorch"),
         ("-e", "A=1"),
         ("--secret", "A=1"),
@@ -115,7 +115,7 @@ def test_a_quote_is_ordered_as_it_is(alice: Terminal) -> None:
         ("4090",),
         ("--", "python", "train.py"),
     )
-    for words in given:
+    for words in commands:
         done = alice.run("rent", "--quote", quote, "--yes", *words)
         assert (done.returncode, "--quote orders what the quote says" in done.stderr) == (2, True), f"{words}: {done.stderr}"
     assert alice.json("ls") == []
@@ -265,6 +265,6 @@ def test_owners_verbs(market: Stack, alice: Terminal) -> None:
 
 def test_the_completion_script(signed_out: Terminal) -> None:
     assert "_BERTH_COMPLETE" in signed_out.must("completion", "bash")
-    asked = {"_BERTH_COMPLETE": "bash_complete", "COMP_WORDS": "berth sea", "COMP_CWORD": "1"}
-    signed_out.settings = asked
+    environment = {"_BERTH_COMPLETE": "bash_complete", "COMP_WORDS": "berth sea", "COMP_CWORD": "1"}
+    signed_out.settings = environment
     assert "search" in signed_out.run().stdout

@@ -265,7 +265,7 @@ def test_volumes_grow_and_do_not_shrink_unasked(carol: Terminal, declare: Declar
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "said"),
+    ("spec", "code", "message"),
     [
         ({}, 2, "say offer or filter"),
         ({"filter": "price<0.0001"}, 4, "no offer matches"),
@@ -277,10 +277,10 @@ def test_volumes_grow_and_do_not_shrink_unasked(carol: Terminal, declare: Declar
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_can_not_be_planned(carol: Terminal, declare: Declare, spec: dict[str, Any], code: int, said: str) -> None:
+def test_what_can_not_be_planned(carol: Terminal, declare: Declare, spec: dict[str, Any], code: int, message: str) -> None:
     done = carol.run("apply", "-f", declare(("instance", "wrong", spec)), "--yes")
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert carol.json("ls") == []
 
 

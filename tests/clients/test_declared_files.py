@@ -107,10 +107,10 @@ def test_faults_are_refused_before_anything_is_asked(nobody: Terminal, verb: str
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_named_with_its_line(nobody: Terminal, name: str) -> None:
-    text, said = FAULTS[name]
+    text, message = FAULTS[name]
     done = nobody.run("plan", "-f", "-", text=text)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert said in done.stderr and "Traceback" not in done.stderr
+    assert message in done.stderr and "Traceback" not in done.stderr
     assert "hunter2" not in done.stderr
 
 

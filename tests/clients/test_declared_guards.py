@@ -183,8 +183,8 @@ def test_an_allow_list_that_the_host_can_not_keep_rents_nothing(market: Market, 
     market.tricks.append(status(409))
     done = renter.run("apply", "-f", file, "--yes")
     assert (done.returncode, changing(market)) == (5, []), done.stderr
-    (asked,) = [json.loads(body) for _, path, _, body in market.requests if path.startswith("/api/v1/quotes")]
-    assert asked["allow_from"] == ["10.0.0.7/32"]
+    (quoted,) = [json.loads(body) for _, path, _, body in market.requests if path.startswith("/api/v1/quotes")]
+    assert quoted["allow_from"] == ["10.0.0.7/32"]
 
 
 # -- the replacement of a volume
@@ -193,8 +193,8 @@ STORE = {"kind": "volume", "name": "store", "spec": {"size_gb": 1}}
 
 
 def problem(code: int, name: str, detail: str) -> Trick:
-    said = {"code": name, "detail": detail, "title": "Refused", "status": code, "errors": []}
-    return lambda handler, _: handler.send(code, said)
+    output = {"code": name, "detail": detail, "title": "Refused", "status": code, "errors": []}
+    return lambda handler, _: handler.send(code, output)
 
 
 def only_store(renter: Terminal) -> str:
@@ -209,9 +209,9 @@ def deleting(market: Market) -> list[str]:
 
 def test_a_new_volume_has_its_price_in_the_plan(market: Market, renter: Terminal) -> None:
     answers(market, listed(volume(2)), volume(1) | {"daily_rate": "0.02"})
-    said = renter.must("plan", "-f", only_store(renter))
-    assert "! volume store: replace: 0.02 per day" in said
-    assert "costs 0.02 a day for volumes" in said
+    output = renter.must("plan", "-f", only_store(renter))
+    assert "! volume store: replace: 0.02 per day" in output
+    assert "costs 0.02 a day for volumes" in output
 
 
 def test_a_new_volume_without_room_deletes_nothing(market: Market, renter: Terminal) -> None:

@@ -31,10 +31,10 @@ def box(carol: Terminal, declare: Declare) -> str:
 def test_an_order_that_would_be_refused_deletes_nothing(carol: Terminal, declare: Declare, box: str) -> None:
     carol.must("template", "create", "Huge", "--image", "berth-base", "--min-vram", "80")
     carol.must("template", "create", "Plain", "--image", "berth-base")
-    for name, (spec, said) in REFUSED.items():
+    for name, (spec, message) in REFUSED.items():
         file = declare(("instance", "box", {"filter": "4090", "data_disk_gb": 10, **spec}))
         done = carol.run("apply", "-f", file, "--yes", "--replace", "box")
-        assert (done.returncode != 0, said in done.stderr) == (True, True), f"{name}: {done.returncode} {done.stderr}"
+        assert (done.returncode != 0, message in done.stderr) == (True, True), f"{name}: {done.returncode} {done.stderr}"
         assert [(each["id"], each["state"]) for each in carol.json("ls")] == [(box, "running")], name
 
 

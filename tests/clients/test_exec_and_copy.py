@@ -60,9 +60,9 @@ def test_every_example_is_run() -> None:
 
 
 def test_the_command_line(ci: Terminal, box: str, tmp_path: Path) -> None:
-    said = example(ci, box, "cli", tmp_path)
-    assert "3 epochs in /data\n42\n" in said
-    result = json.loads(said[said.index("{") :])
+    output = example(ci, box, "cli", tmp_path)
+    assert "3 epochs in /data\n42\n" in output
+    result = json.loads(output[output.index("{") :])
     assert (result["state"], result["exit_code"], result["stdout"]) == ("exited", 0, "root\n")
 
 
@@ -98,13 +98,13 @@ def test_copies_by_the_command_line(ci: Terminal, box: str, work: Path) -> None:
 
 
 def test_copies_by_the_api(ci: Terminal, box: str, work: Path) -> None:
-    said = example(ci, box, "files", work)
+    output = example(ci, box, "files", work)
     assert (work / "copy.bin").read_bytes() == (work / "model.bin").read_bytes()
-    assert "dataset/deep/two words" in said
+    assert "dataset/deep/two words" in output
 
 
 def test_what_cannot_be_copied(ci: Terminal, box: str, work: Path) -> None:
-    for words, said in (
+    for words, output in (
         ((f"{work}/none", "train:/data/"), "nothing of that name"),
         ((f"{work}/dataset", "train:/data/"), "-r"),
         ((f"{work}/model.bin", "train:/none/there"), "nothing of that name"),
@@ -113,7 +113,7 @@ def test_what_cannot_be_copied(ci: Terminal, box: str, work: Path) -> None:
         ((f"{work}/model.bin", "train:/proc/x"), ""),
     ):
         done = ci.run("cp", "--api", *words)
-        assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (1, True, False), (words, done.stderr)
+        assert (done.returncode, output in done.stderr, "Traceback" in done.stderr) == (1, True, False), (words, done.stderr)
 
 
 def test_exit_codes_and_streams_without_a_key(ci: Terminal, box: str) -> None:
@@ -155,7 +155,7 @@ def test_the_agent_dies_and_the_end_is_unknown(ci: Terminal, box: str, real_mark
         time.sleep(3)
         real_market.kill("agent-real")
         real_market.restart("agent-real")
-        said, errors = running.communicate(timeout=120)
-    result = json.loads(said)
+        output, errors = running.communicate(timeout=120)
+    result = json.loads(output)
     assert (running.returncode, result["state"], result["failure"]["code"]) == (125, "unknown", "agent_restarted"), errors
     assert ci.must("exec", "--api", "train", "--", "sh", "-c", "pgrep -fc 'sleep 888[8]' || true") == "0\n"

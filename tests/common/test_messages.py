@@ -69,18 +69,18 @@ FORMS = sorted(every_message().values(), key=lambda form: form.code)
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.code)
 def test_each_message_comes_back_as_it_was_and_is_said_in_both_languages(form: type[Message]) -> None:
-    said = made(form)
-    assert read(json.loads(json.dumps(stored(said)))) == said
+    message = made(form)
+    assert read(json.loads(json.dumps(stored(message)))) == message
     with override("en"):
-        words = plain(said)
-        assert words == english(said)
+        words = plain(message)
+        assert words == english(message)
         assert "%(" not in words
-        assert strip_tags(in_html(said)).replace("&#x27;", "'") == words
-        assert in_mail(said)
+        assert strip_tags(in_html(message)).replace("&#x27;", "'") == words
+        assert in_mail(message)
     if form in (English, Name, Change, About):
         return
     with override("zh-hans"):
-        translated = plain(said)
+        translated = plain(message)
     assert "%(" not in translated
     left = _WORD.sub(lambda found: "" if found[0] in ("Agent", "Berth", "Asia") else found[0], translated)
     assert not _WORD.search(left.replace("x-1", "")), translated
@@ -89,26 +89,26 @@ def test_each_message_comes_back_as_it_was_and_is_said_in_both_languages(form: t
 @given(text=st.text(max_size=400), number=st.integers(-(2**53), 2**53))
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.code)
 def test_whatever_stands_in_a_parameter_is_bounded_and_kept(form: type[Message], text: str, number: int) -> None:
-    said = made(form, text, number)
-    kept = stored(said)
-    assert read(kept) == said
+    message = made(form, text, number)
+    kept = stored(message)
+    assert read(kept) == message
     assert len(json.dumps(kept, ensure_ascii=False).encode()) <= LARGEST
     for language in ("en", "zh-hans"):
         with override(language):
-            shown = in_html(said)
+            shown = in_html(message)
             assert not set(str(shown)) & set("\u202e\x1b\x00")
-    assert len(english(said)) <= LONGEST_TEXT
+    assert len(english(message)) <= LONGEST_TEXT
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 def test_markup_and_forms_in_parameters_are_text(text: str, language: str) -> None:
     with override(language):
-        for said in (Name(name=text), HostSays(words=Quoted(text)), About(name=text, what=HostSays(words=Quoted(text)))):
-            shown = str(in_html(said))
+        for message in (Name(name=text), HostSays(words=Quoted(text)), About(name=text, what=HostSays(words=Quoted(text)))):
+            shown = str(in_html(message))
             assert "<b>" not in shown
             assert "\u202e" not in shown
-            assert shown.count("”") <= 1 + (text.count("”") if not isinstance(said, HostSays) else 0)
+            assert shown.count("”") <= 1 + (text.count("”") if not isinstance(message, HostSays) else 0)
 
 
 def test_a_wrong_parameter_is_an_error_where_the_message_is_made() -> None:
@@ -132,12 +132,12 @@ def test_a_wrong_parameter_is_an_error_where_the_message_is_made() -> None:
 
 
 def test_nesting_has_an_end() -> None:
-    said: Message = NoSchedule()
+    message: Message = NoSchedule()
     for _ in range(2):
-        said = About(name="x", what=said)
-    assert read(stored(said)) == said
+        message = About(name="x", what=message)
+    assert read(stored(message)) == message
     with pytest.raises(MalformedParameter):
-        stored(About(name="x", what=said))
+        stored(About(name="x", what=message))
 
 
 @pytest.mark.parametrize(
@@ -180,10 +180,10 @@ def test_the_day_of_this_year_goes_without_its_year() -> None:
 
 
 def test_a_row_of_before_keeps_its_text() -> None:
-    said = of_row(None, "Disk full: <none> left.")
-    assert said == English(sentence="Disk full: <none> left.")
+    message = of_row(None, "Disk full: <none> left.")
+    assert message == English(sentence="Disk full: <none> left.")
     with override("zh-hans"):
-        assert in_html(said) == '<span lang="en">Disk full: &lt;none&gt; left.</span>'
+        assert in_html(message) == '<span lang="en">Disk full: &lt;none&gt; left.</span>'
     quoted = of_row(None, "to s3: The host says: “no room”")
     assert quoted is not None
     with override("zh-hans"):

@@ -89,13 +89,13 @@ def test_plain_http_is_for_opened_networks_alone(settings: Any) -> None:
 def test_the_name_is_asked_once_and_what_it_said_then_is_reached(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """Rebinding: the second answer of a name server would lead elsewhere; there is no second question."""
     settings.OUTBOUND_ALLOWED_NETWORKS = ["127.0.0.0/8"]
-    asked: list[str] = []
+    requests: list[str] = []
     real = socket.getaddrinfo
 
     def answer(host: str, *args: Any, **options: Any) -> object:
-        asked.append(host)
+        requests.append(host)
         named = host == "rebinding.example"
-        return real("127.0.0.1" if named and asked.count(host) == 1 else "127.0.0.9" if named else host, *args, **options)
+        return real("127.0.0.1" if named and requests.count(host) == 1 else "127.0.0.9" if named else host, *args, **options)
 
     monkeypatch.setattr("common.http.outbound.socket.getaddrinfo", answer)
     with receiver(lambda peer: peer.sendall(b"HTTP/1.1 204 No Content\r\nX-Is: it\r\n\r\n")) as (port, heard):
@@ -103,7 +103,7 @@ def test_the_name_is_asked_once_and_what_it_said_then_is_reached(monkeypatch: py
             "POST", f"http://rebinding.example:{port}/a?b=c", headers={"X-A": "b"}, body=b"hi", timeout_s=5, most_bytes=9
         )
     assert (reply.status, reply.headers["x-is"]) == (204, "it")
-    assert asked.count("rebinding.example") == 1
+    assert requests.count("rebinding.example") == 1
     assert heard[0].startswith(b"POST /a?b=c HTTP/1.1\r\n")
     assert f"Host: rebinding.example:{port}".encode() in heard[0]
 

@@ -15,12 +15,12 @@ from marketplace.errors import GpuTaken, JoinTokenRefused
 
 
 def test_a_refusal_is_worded_for_its_reader() -> None:
-    said = refusal(GpuTaken("2 GPUs requested, 1 are free."))
-    assert said == Refused(reason="gpu_taken", detail="2 GPUs requested, 1 are free.")
-    assert read(json.loads(json.dumps(stored(said)))) == said
-    assert english(said) == "2 GPUs requested, 1 are free."
+    message = refusal(GpuTaken("2 GPUs requested, 1 are free."))
+    assert message == Refused(reason="gpu_taken", detail="2 GPUs requested, 1 are free.")
+    assert read(json.loads(json.dumps(stored(message)))) == message
+    assert english(message) == "2 GPUs requested, 1 are free."
     with override("zh-hans"):
-        assert plain(said) == error_message(GpuTaken("…")) == "这些 GPU 刚刚被其他人租走。"
+        assert plain(message) == error_message(GpuTaken("…")) == "这些 GPU 刚刚被其他人租走。"
 
 
 def test_lack_of_money_says_how_much() -> None:
@@ -33,8 +33,8 @@ def test_a_code_without_a_title_is_english_alone() -> None:
 
 
 def test_what_a_sentence_quotes_is_no_link_in_mail() -> None:
-    said = refused(GpuTaken("See https://evil.example.com/now"))
-    assert "https://evil" not in in_mail(said)
+    message = refused(GpuTaken("See https://evil.example.com/now"))
+    assert "https://evil" not in in_mail(message)
 
 
 @pytest.mark.parametrize("code", sorted(FAULTS))

@@ -203,9 +203,9 @@ def test_a_payout_that_comes_while_a_refund_is_written_sees_it() -> None:
     with ThreadPoolExecutor(1) as pool:
         with use_case():
             assert give_back(source) == 100 * UNIT
-            asked = pool.submit(ask_apart, owner)
+            requested = pool.submit(ask_apart, owner)
             wait_until_one_waits_for_us()
-        assert asked.result(timeout=30) == 45 * UNIT
+        assert requested.result(timeout=30) == 45 * UNIT
     assert balance(owner) == 0
     assert_sound(NOW)
 

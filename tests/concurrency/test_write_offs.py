@@ -188,7 +188,7 @@ def test_an_order_that_is_written_down_late_ends_too(
 ) -> None:
     """A volume's order has seen its host alive; the host is written off and settled before the order commits."""
     host = FakeHost(hana)
-    asked = request_operation
+    original = request_operation
 
     with ThreadPoolExecutor(1) as pool:
         ready, go = Event(), Event()
@@ -196,13 +196,13 @@ def test_an_order_that_is_written_down_late_ends_too(
         def wait_and_ask(**order: Any) -> Operation:
             ready.set()
             assert go.wait(30)
-            return asked(**order)
+            return original(**order)
 
         monkeypatch.setattr(volumes, "request_operation", wait_and_ask)
         order = partial(create_volume, owner=rich, host_id=host.host.pk, name="late", size_gb=20)
         late = pool.submit(lambda: in_parallel([order])[0])
         assert ready.wait(30)
-        monkeypatch.setattr(volumes, "request_operation", asked)
+        monkeypatch.setattr(volumes, "request_operation", original)
         Host.objects.filter(pk=host.host.pk).update(state="silent", last_seen_at=clock.now() - timedelta(hours=2))
         writes_off(stella, host)()
         settle_write_offs(now=clock.now())

@@ -98,8 +98,8 @@ def test_each_process_has_its_own_patience(
 ) -> None:
     monkeypatch.setenv("BERTH_PROCESS", process)
     params = connection.get_connection_params()
-    asked = {name: params[name] for name in ("dbname", "user", "password", "host", "port") if name in params}
-    with psycopg2.connect(**asked, **connection_options()) as session, session.cursor() as cursor:
+    wanted = {name: params[name] for name in ("dbname", "user", "password", "host", "port") if name in params}
+    with psycopg2.connect(**wanted, **connection_options()) as session, session.cursor() as cursor:
         cursor.execute("SELECT name, setting::bigint / 1000 FROM pg_settings WHERE name LIKE '%_timeout'")
         found = dict(cursor.fetchall())
     session.close()

@@ -55,10 +55,10 @@ class Engine:
     def inside(self, instance: str, *words: str) -> str:
         """What a program says that is run in its container, without an end of line."""
         made = self.client.exec_create(self.running(instance)["Id"], list(words))
-        said: bytes = self.client.exec_start(made["Id"])
+        output: bytes = self.client.exec_start(made["Id"])
         code = self.client.exec_inspect(made["Id"])["ExitCode"]
-        assert code == 0, (words, code, said)
-        return said.decode().strip()
+        assert code == 0, (words, code, output)
+        return output.decode().strip()
 
     def gpus(self, instance: str) -> list[str]:
         environment = dict(line.partition("=")[::2] for line in self.running(instance)["Config"]["Env"])

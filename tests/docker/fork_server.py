@@ -97,8 +97,8 @@ class Announcer:
 def _program(command: Any) -> str:
     words = [str(word) for word in command]
     words[0] = words[0].rpartition("/")[2]
-    said = " ".join(word for word in words[:3] if not word.startswith("/"))
-    return "" if any(said.startswith(reading) for reading in _READING) else said
+    shown = " ".join(word for word in words[:3] if not word.startswith("/"))
+    return "" if any(shown.startswith(reading) for reading in _READING) else shown
 
 
 def _live(connection: socket.socket) -> None:

@@ -45,9 +45,9 @@ def test_a_kernel_runs_and_a_scalar_is_shown(
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.set_default_timeout(90_000)
 
-    asked = f"lab?token={order.env['JUPYTER_TOKEN']}"
+    path = f"lab?token={order.env['JUPYTER_TOKEN']}"
     eventually(lambda: ssh.run(order, "curl -so /dev/null http://127.0.0.1:8888/login").returncode == 0, "JupyterLab is up")
-    page.goto(link(order, 8888, asked), wait_until="commit")
+    page.goto(link(order, 8888, path), wait_until="commit")
     page.locator(".jp-LauncherCard[data-category=Notebook]").first.click()
     cell = page.locator(".jp-Notebook .cm-content").first
     cell.click()

@@ -50,26 +50,32 @@ class Rented:
 
     def _run_in(self, kernel: str, code: str) -> str:
         url = f"{self.address(8888)}/api/kernels/{kernel}/channels".replace("http", "ws", 1)
-        asked = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "username": "", "session": "s", "version": "5.3"}
+        request = {
+            "msg_id": uuid.uuid4().hex,
+            "msg_type": "execute_request",
+            "username": "",
+            "session": "s",
+            "version": "5.3",
+        }
         content = {"code": code, "silent": False, "store_history": False, "stop_on_error": True, "allow_stdin": False}
-        message = {"channel": "shell", "header": asked, "parent_header": {}, "metadata": {}, "content": content}
-        said = ""
+        message = {"channel": "shell", "header": request, "parent_header": {}, "metadata": {}, "content": content}
+        output = ""
         finished: set[str] = set()
         with connect(url, additional_headers={"Authorization": f"token {TOKEN}"}, max_size=None) as channel:
             channel.send(json.dumps(message))
             while finished != {"reply", "idle"}:  # on two channels, in either order
                 heard = json.loads(channel.recv(timeout=PATIENCE_S))
-                if heard["parent_header"].get("msg_id") != asked["msg_id"]:
+                if heard["parent_header"].get("msg_id") != request["msg_id"]:
                     continue
                 kind, what = heard["header"]["msg_type"], heard["content"]
                 if kind == "stream":
-                    said += what["text"]
+                    output += what["text"]
                 elif kind == "execute_reply":
-                    assert what["status"] == "ok", f"{said}\n{what}"
+                    assert what["status"] == "ok", f"{output}\n{what}"
                     finished.add("reply")
                 elif kind == "status" and what["execution_state"] == "idle":
                     finished.add("idle")
-        return said
+        return output
 
 
 def _answers(client: httpx.Client) -> bool:
@@ -111,15 +117,15 @@ def check_llm(rented: Rented) -> None:
         )
         server.headers.update(BEARER)
         [model] = server.get("/v1/models").raise_for_status().json()["data"]
-        asked = {"model": model["id"], **question}
-        answer = server.post("/v1/chat/completions", json=asked).raise_for_status().json()
+        request = {"model": model["id"], **question}
+        answer = server.post("/v1/chat/completions", json=request).raise_for_status().json()
         assert answer["choices"][0]["message"]["content"] == ANSWER
         assert answer["object"] == "chat.completion"
-        with server.stream("POST", "/v1/chat/completions", json={**asked, "stream": True}) as stream:
+        with server.stream("POST", "/v1/chat/completions", json={**request, "stream": True}) as stream:
             parts = [json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: {")]
-        said = [part["choices"][0]["delta"].get("content") or "" for part in parts if part["choices"]]
-        assert "".join(said) == ANSWER
-        assert len([text for text in said if text]) > 1
+        output = [part["choices"][0]["delta"].get("content") or "" for part in parts if part["choices"]]
+        assert "".join(output) == ANSWER
+        assert len([text for text in output if text]) > 1
 
 
 def check_diffusion(rented: Rented) -> None:
@@ -169,11 +175,11 @@ def check_ray(rented: Rented) -> None:
             return bool(taken)
 
         eventually(submit, "the head takes a job", patience=PATIENCE_S)
-        [asked] = taken
+        [request] = taken
         ended = ("SUCCEEDED", "FAILED")
-        eventually(lambda: head.get(f"/api/jobs/{asked}").json()["status"] in ended, "the job ends", patience=PATIENCE_S)
-        log = head.get(f"/api/jobs/{asked}/logs").json()["logs"]
-        assert head.get(f"/api/jobs/{asked}").json()["status"] == "SUCCEEDED", log
+        eventually(lambda: head.get(f"/api/jobs/{request}").json()["status"] in ended, "the job ends", patience=PATIENCE_S)
+        log = head.get(f"/api/jobs/{request}/logs").json()["logs"]
+        assert head.get(f"/api/jobs/{request}").json()["status"] == "SUCCEEDED", log
         assert "sum 285" in log
     assert "sum 285" in rented.run_cell(program.replace("; ", "\n"))
     assert "sum 285" in rented.ssh.run(rented.order, f'python -c "{program}"', timeout=PATIENCE_S).stdout

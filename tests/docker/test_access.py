@@ -225,14 +225,16 @@ def test_the_log_is_searched_on_the_host(host: Host, order: DesiredInstance, ssh
     host.start()
     market.want(order)
     market.until_phase(order.id, "running", 1)
-    said = "for n in 1 2 3; do printf 'Epoch %s \\033[32mdone\\033[0m\\n' $n; done; printf '10%%\\r20%%\\n日志\\n'"
-    ssh.must(order, f"{{ {said}; }} >/proc/1/fd/1")
+    script = "for n in 1 2 3; do printf 'Epoch %s \\033[32mdone\\033[0m\\n' $n; done; printf '10%%\\r20%%\\n日志\\n'"
+    ssh.must(order, f"{{ {script}; }} >/proc/1/fd/1")
 
     def read(**search: str) -> list[str]:
-        asked = OperationOrder(uuid.uuid4().hex, "read_log", {"instance": order.id, **search})
-        market.streams = lambda: {"operations": [asked]}
+        log_order = OperationOrder(uuid.uuid4().hex, "read_log", {"instance": order.id, **search})
+        market.streams = lambda: {"operations": [log_order]}
         market.want(order)
-        report = market.until(lambda report: any(row.id == asked.id and row.phase != "running" for row in report.operations))
+        report = market.until(
+            lambda report: any(row.id == log_order.id and row.phase != "running" for row in report.operations)
+        )
         (row,) = report.operations
         assert row.phase == "done", row.detail
         return [text for _, text in json.loads(row.outcome["lines"])]

@@ -28,8 +28,8 @@ def _host_key(engine: Any, container: str) -> str:
 
     def read() -> str:
         order = engine.exec_create(container, ["sh", "-c", script])["Id"]
-        said = engine.exec_start(order).decode()
-        return said if engine.exec_inspect(order)["ExitCode"] == 0 else ""
+        output = engine.exec_start(order).decode()
+        return output if engine.exec_inspect(order)["ExitCode"] == 0 else ""
 
     return str(wait_until("a host key", read))
 

@@ -45,8 +45,8 @@ class Lodger(FakeContainers):
     def must(self, line: str) -> str:
         """Without the agent's own eyes."""
         made = self.engine.exec_create(self.container, ["sh", "-c", line])
-        said: bytes = self.engine.exec_start(made["Id"])
-        return said.decode()
+        output: bytes = self.engine.exec_start(made["Id"])
+        return output.decode()
 
 
 @pytest.fixture

@@ -45,8 +45,8 @@ def test_names_are_resolved_inside(host: Host, order: DesiredInstance, ssh: Ssh)
     host.market.want(order)
     host.market.until_phase(order.id, "running", 1)
     # Any answer, even "no such name", proves that the resolver was reached; a blocked one times out.
-    asked = ssh.run(order, "timeout 15 getent ahostsv4 debian.org; echo code $?", timeout=30)
-    assert "code 124" not in asked.stdout
+    answer = ssh.run(order, "timeout 15 getent ahostsv4 debian.org; echo code $?", timeout=30)
+    assert "code 124" not in answer.stdout
 
 
 def test_the_rules_stand_and_come_back(engine: object) -> None:

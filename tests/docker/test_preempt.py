@@ -44,9 +44,9 @@ def test_a_notice_is_read_inside_the_container_and_programs_that_catch_it_are_si
     noticed = replace(order, preempt_at=1_790_000_120)
     market.want(noticed)
     eventually(lambda: ssh.run(order, "cat /data/saved").returncode == 0, "the program was signalled")
-    said = '{"reason": "spot", "preempt_at": "2026-09-21T14:15:20Z", "preempt_at_unix": 1790000120}'
-    assert ssh.must(order, "cat /run/berth/preempt.json").strip() == said
-    assert ssh.must(order, "cat /data/saved").strip() == said  # once, and the file was there first
+    notice = '{"reason": "spot", "preempt_at": "2026-09-21T14:15:20Z", "preempt_at_unix": 1790000120}'
+    assert ssh.must(order, "cat /run/berth/preempt.json").strip() == notice
+    assert ssh.must(order, "cat /data/saved").strip() == notice  # once, and the file was there first
     living = ssh.must(order, "pgrep -af 'time.sleep|tmux|sleep 500|sshd'")
     assert all(word in living for word in ("time.sleep(600)", "tmux", "sleep 500", "sshd"))
 

@@ -178,12 +178,12 @@ def test_a_stream_reaches_a_port_that_is_not_published(way: Way) -> None:
     way.ssh(_serve(9200))
 
     async def ask() -> bytes:
-        said = b""
+        received = b""
         async with way.stream("port", port=9200) as ws:
             with suppress(ConnectionClosedError):  # not there yet
                 while isinstance(frame := await ws.recv(), bytes):
-                    said += frame
-        return said
+                    received += frame
+        return received
 
     eventually(lambda: asyncio.run(ask()) == b"from within", "the stream answers", 20)
 

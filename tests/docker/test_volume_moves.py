@@ -35,7 +35,7 @@ def hosts(engine: Any, tmp_path: Path) -> Iterator[tuple[LoopVolumes, LoopVolume
         each.volumes.delete(ID)
 
 
-def asked(kind: str, **args: str) -> Operation:
+def operation(kind: str, **args: str) -> Operation:
     return Operation(OperationOrder(uuid.uuid4().hex, kind, args), lambda urgent: None)
 
 
@@ -48,7 +48,7 @@ def test_a_volume_grows_and_goes_to_another_host(
     one.volumes.make(ID, 1)
     (one.volumes.mount(ID) / "model").write_bytes(content)
     growth = Growth(LoopDisks(one.root, sparse=True), sparse=True, checkpoint=lambda name: None, volumes=one.volumes)
-    assert growth.operators()[VOLUME_KIND](asked(VOLUME_KIND, volume=ID, size_gb="2"))["size_gb"] == "2"
+    assert growth.operators()[VOLUME_KIND](operation(VOLUME_KIND, volume=ID, size_gb="2"))["size_gb"] == "2"
 
     exchange = Exchange(lives=[12])
     args = {"source": ID, "target": ID, "size_gb": "2", "pair": "p" * 32, "key": KEY.hex()}
@@ -58,9 +58,9 @@ def test_a_volume_grows_and_goes_to_another_host(
         )
         for side, host in enumerate(hosts)
     ]
-    sender = threading.Thread(target=sides[0].send, args=(asked("send_volume", ticket="ticket-0", **args),))
+    sender = threading.Thread(target=sides[0].send, args=(operation("send_volume", ticket="ticket-0", **args),))
     sender.start()
-    outcome = sides[1].receive(asked("receive_volume", ticket="ticket-1", **args))
+    outcome = sides[1].receive(operation("receive_volume", ticket="ticket-1", **args))
     sender.join(20)
     assert outcome["cuts"] == "1" and len(outcome["checksum"]) == 64
 
@@ -69,5 +69,5 @@ def test_a_volume_grows_and_goes_to_another_host(
     (bind,) = two.bind([Mount(ID, "volume", "models", 2)])
     assert hashlib.sha256((Path(bind.source) / "model").read_bytes()).digest() == hashlib.sha256(content).digest()
     assert ext4.size_of_system(two.volumes.paths(ID)[0]) == 2 * GIB
-    sides[0].clear(asked("clear_volume", volume=ID))
+    sides[0].clear(operation("clear_volume", volume=ID))
     assert one.volumes.leftovers(ID) == []

@@ -68,8 +68,8 @@ def test_an_instance_through_its_life(rin: User, host: FakeHost) -> None:
     host.sync()
     check(resource_of(instance), described)
     failed = shown(instance)
-    said = {"code": "english", "params": {"sentence": "It ended with code 1."}}
-    failure = {"code": "exited", "detail": "It ended with code 1.", "message": said, "fault_of": "renter"}
+    message = {"code": "english", "params": {"sentence": "It ended with code 1."}}
+    failure = {"code": "exited", "detail": "It ended with code 1.", "message": message, "fault_of": "renter"}
     assert failed["failure"] == failure
     assert failed["health"] == "failed"
     host.settle()

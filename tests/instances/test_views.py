@@ -86,8 +86,8 @@ def test_flavours_of_a_framework_are_one_choice_with_its_cuda_versions(page: Cli
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "٣", "100001", "-1", "1e1"])
 def test_rent_page_passes_over_what_is_no_number(page: Client, host: FakeHost, number: str) -> None:
-    asked = {"gpu_count": number, "data_disk_gb": number}
-    assert page.get(f"/offers/{_offr(host)}/rent", asked).status_code == 200
+    requested = {"gpu_count": number, "data_disk_gb": number}
+    assert page.get(f"/offers/{_offr(host)}/rent", requested).status_code == 200
     assert page.post(f"/offers/{_offr(host)}/rent", {"data_disk_gb": number}).status_code == 200
 
 

@@ -15,11 +15,11 @@ CHECKSUM = "5e" * 32
 
 def carry_out(host: FakeHost, *, fail: str = "", outcome: dict[str, str] | None = None) -> list[str]:
     """Everything that is asked now ends; the kinds of work, in order."""
-    asked = desired_operations(host.host.pk)
-    rows = [_ended(order.id, order.kind, fail, outcome) for order in asked]
+    operations = desired_operations(host.host.pk)
+    rows = [_ended(order.id, order.kind, fail, outcome) for order in operations]
     record_operations(host_id=host.host.pk, rows=rows, at=clock.now())
     apply_results()
-    return [order.kind for order in asked]
+    return [order.kind for order in operations]
 
 
 def _ended(order_id: Any, kind: str, fail: str, outcome: dict[str, str] | None) -> OperationRow:

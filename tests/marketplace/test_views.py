@@ -204,14 +204,14 @@ def test_pages_follow_each_other(client: Client, hana: User) -> None:
 
 
 def test_a_page_costs_the_same_few_questions_however_many_offers(client: Client, hana: User) -> None:
-    asked = []
+    query_params = []
     for more in (60, 200):
         crowd(hana, more)
         client.get("/market")
         with CaptureQueriesContext(connection) as questions:
             assert len(client.get("/market").context["rows"]) == 50
-        asked.append(len(questions))
-    assert asked[0] == asked[1] <= 4
+        query_params.append(len(questions))
+    assert query_params[0] == query_params[1] <= 4
 
 
 # -- comparison
@@ -237,16 +237,16 @@ def test_compare_shows_what_differs_and_what_is_best(client: Client, several: di
 
 def test_compare_leads_to_the_rent_of_what_can_be_had(client: Client, several: dict[str, Host]) -> None:
     big, cheap = (_offr(offer_of(several[name])) for name in ("big", "cheap"))
-    asked = {"ids": f"{big},{cheap}", "gpu_count": "2"}
-    page = client.get("/compare", asked).content.decode()
+    query_params = {"ids": f"{big},{cheap}", "gpu_count": "2"}
+    page = client.get("/compare", query_params).content.decode()
     assert f'href="/offers/{big}/rent?gpu_count=2' in page
     assert client.get(f"/offers/{big}/rent?gpu_count=2").status_code in (200, 302)
     assert f'href="/offers/{cheap}/rent' not in page  # it has one GPU
     assert page.count("not available") == 1
     Offer.objects.filter(host=several["big"]).update(gpu_free=0, gpu_spot=2)
-    assert f'href="/offers/{big}/rent' in client.get("/compare", asked).content.decode()  # spot rents yield to it
+    assert f'href="/offers/{big}/rent' in client.get("/compare", query_params).content.decode()  # spot rents yield to it
     Offer.objects.filter(host=several["big"]).update(gpu_spot=0)
-    assert client.get("/compare", asked).content.decode().count("not available") == 2
+    assert client.get("/compare", query_params).content.decode().count("not available") == 2
 
 
 @pytest.mark.parametrize(

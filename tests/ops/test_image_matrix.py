@@ -68,9 +68,9 @@ def test_what_an_image_starts_from_is_built_first() -> None:
 def test_an_unknown_start_or_field_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "matrix.toml"
     head = '[[images]]\nimage = "x"\ntitle = "X"\nversion = "1"\n[images.flavours.cpu]\npython = "3.11"\n'
-    for line, said in (('from = "y:cpu"', "does not stand before it"), ('from = "a"\ncolour = "red"', "colour")):
+    for line, message in (('from = "y:cpu"', "does not stand before it"), ('from = "a"\ncolour = "red"', "colour")):
         path.write_text(f"{head}{line}\n")
-        with pytest.raises(MatrixError, match=said):
+        with pytest.raises(MatrixError, match=message):
             read_matrix(path)
 
 

@@ -15,7 +15,7 @@ KEY = (b"authorization", b"Bearer right")
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
+def request_to(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Send one scope through the middleware; return what the application saw, and what the client gets."""
     monkeypatch.setenv("BERTH_API_KEY", "right")
 
@@ -42,25 +42,25 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     "path", ["/v1/models", "/invocations", "/pooling", "/pause", "/", "/health/", "/healthy", "//health"]
 )
-def test_a_request_without_the_key_is_refused(asked: Any, path: str) -> None:
+def test_a_request_without_the_key_is_refused(request_to: Any, path: str) -> None:
     for headers in ((HOST,), (HOST, (b"authorization", b"Bearer wrong")), (HOST, (b"authorization", b"right"))):
-        seen, sent = asked("http", path, *headers)
+        seen, sent = request_to("http", path, *headers)
         assert seen == []
         assert [message.get("status") for message in sent] == [401, None]
-    assert asked("http", path, HOST, KEY) == ([path], [])
+    assert request_to("http", path, HOST, KEY) == ([path], [])
 
 
-def test_a_websocket_without_the_key_is_refused(asked: Any) -> None:
-    assert asked("websocket", "/v1/realtime", HOST) == ([], [{"type": "websocket.close", "code": 1008}])
-    assert asked("websocket", "/v1/realtime", HOST, KEY) == (["/v1/realtime"], [])
+def test_a_websocket_without_the_key_is_refused(request_to: Any) -> None:
+    assert request_to("websocket", "/v1/realtime", HOST) == ([], [{"type": "websocket.close", "code": 1008}])
+    assert request_to("websocket", "/v1/realtime", HOST, KEY) == (["/v1/realtime"], [])
 
 
-def test_health_is_open_and_the_host_header_opens_nothing(asked: Any) -> None:
-    assert asked("http", "/health", HOST) == (["/health"], [])
+def test_health_is_open_and_the_host_header_opens_nothing(request_to: Any) -> None:
+    assert request_to("http", "/health", HOST) == (["/health"], [])
     for host in (b"a/health?", b"a/health#", b"/health"):
-        assert asked("http", "/v1/models", (b"host", host))[0] == []
-    assert asked("http", "/v1/models", HOST, KEY, (b"authorization", b"Bearer wrong"))[0] == ["/v1/models"]
-    assert asked("http", "/v1/models", HOST, (b"authorization", "Bearer schlüssel".encode()))[0] == []
+        assert request_to("http", "/v1/models", (b"host", host))[0] == []
+    assert request_to("http", "/v1/models", HOST, KEY, (b"authorization", b"Bearer wrong"))[0] == ["/v1/models"]
+    assert request_to("http", "/v1/models", HOST, (b"authorization", "Bearer schlüssel".encode()))[0] == []
 
 
 def test_both_servers_ask_for_the_key() -> None:

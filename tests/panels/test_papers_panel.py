@@ -31,7 +31,7 @@ def a_code(**fields: str) -> dict[str, str]:
 
 def test_a_code_is_made_with_all_that_it_promises(staff: Client) -> None:
     assert staff.get(reverse(ADD)).status_code == 200
-    given = a_code(
+    big_code = a_code(
         modes="spot",
         gpu_models="T4, rtx-4090",
         valid_days="30",
@@ -39,7 +39,7 @@ def test_a_code_is_made_with_all_that_it_promises(staff: Client) -> None:
         expires_at_0="2027-01-01",
         expires_at_1="00:00:00",
     )
-    assert staff.post(reverse(ADD), given).status_code == 302
+    assert staff.post(reverse(ADD), big_code).status_code == 302
     code = CouponCode.objects.get()
     assert (code.code, code.amount_micros, code.modes, code.gpu_models) == (
         "NEW-10",

@@ -24,9 +24,9 @@ def finished_test(client: httpx.Client, host_id: str, test_id: str) -> dict[str,
 def run_self_test(client: httpx.Client, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """(the test when it is over, the host then)."""
     host = next(host for host in client.get("/api/v1/hosts").json()["results"] if host["name"] == name)
-    asked = client.post(f"/api/v1/hosts/{host['id']}/self-test")
-    assert asked.status_code == 202, asked.text
-    test = finished_test(client, host["id"], asked.json()["id"])
+    reply = client.post(f"/api/v1/hosts/{host['id']}/self-test")
+    assert reply.status_code == 202, reply.text
+    test = finished_test(client, host["id"], reply.json()["id"])
     return test, client.get(f"/api/v1/hosts/{host['id']}").json()
 
 

@@ -142,10 +142,10 @@ class ObjectStore:
             made.append(Key(key["AccessKeyId"], key["SecretAccessKey"]))
         self.key, self.reader = made
         self._service("s3", anybody).create_bucket(Bucket=BUCKET)
-        asked = urllib.request.Request(
+        request = urllib.request.Request(
             f"{self.endpoint}/moto-api/reset-auth", data=b"0", headers={"Content-Type": "text/plain"}
         )
-        with urllib.request.urlopen(asked, timeout=30):
+        with urllib.request.urlopen(request, timeout=30):
             pass
 
     def _service(self, name: str, key: Key) -> Any:

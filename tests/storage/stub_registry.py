@@ -162,14 +162,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._manifest(path)
 
     def _may(self, path: str) -> bool:
-        own, given = self.registry, self.headers.get("Authorization", "")
+        own, authorization = self.registry, self.headers.get("Authorization", "")
         if own.check_token is not None:
-            return given != "" if path == "/v2/" else own.check_token(path, given.removeprefix("Bearer "))
+            return authorization != "" if path == "/v2/" else own.check_token(path, authorization.removeprefix("Bearer "))
         if not own.logins:
             return True
         if own.bearer:
-            return given in {f"Bearer token-of-{name}" for name in own.logins}
-        return given in {_basic(name, password) for name, password in own.logins.items()}
+            return authorization in {f"Bearer token-of-{name}" for name in own.logins}
+        return authorization in {_basic(name, password) for name, password in own.logins.items()}
 
     def _challenge(self, path: str) -> None:
         own = self.registry
@@ -181,12 +181,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply(401, b"{}", {"WWW-Authenticate": bearer if own.bearer or own.realm else 'Basic realm="stub"'})
 
     def _give_token(self) -> None:
-        given = self.headers.get("Authorization", "")
+        authorization = self.headers.get("Authorization", "")
         for name, password in self.registry.logins.items():
-            if given == _basic(name, password):
+            if authorization == _basic(name, password):
                 self._reply(200, json.dumps({"token": f"token-of-{name}"}).encode())
                 return
-        self._reply(401 if given else 200, b'{"token": "of-nobody"}')
+        self._reply(401 if authorization else 200, b'{"token": "of-nobody"}')
 
     def _manifest(self, path: str) -> None:
         repository, _, wanted = path.removeprefix("/v2/").rpartition("/manifests/")

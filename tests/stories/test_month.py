@@ -76,13 +76,13 @@ class Lines(HTMLParser):
         self._head = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "tr":
             self.rows.append(Row({}))
         elif tag == "td":
-            self._head = given.get("data-head") or ""
-        elif tag == "a" and given.get("rel") == "next":
-            self.older = given.get("href") or ""
+            self._head = attributes.get("data-head") or ""
+        elif tag == "a" and attributes.get("rel") == "next":
+            self.older = attributes.get("href") or ""
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "td":

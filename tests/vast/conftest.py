@@ -43,10 +43,10 @@ class Vast:
 
     def refused(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, str]:
         reply = self.send(method, path, body, **query)
-        said = reply.json()
-        assert said["success"] is False and said["msg"], said
+        answer = reply.json()
+        assert answer["success"] is False and answer["msg"], answer
         assert reply.headers["Content-Type"] == "application/json"
-        return reply.status_code, said["error"]
+        return reply.status_code, answer["error"]
 
 
 @pytest.fixture

@@ -174,8 +174,8 @@ def test_launch_and_several(bob: VastTerminal, box: int) -> None:
 
 
 def test_errors_are_read_by_the_client(bob: VastTerminal, box: int) -> None:
-    said = bob.refused("create instance", "5", "--image", "berth-test")
-    assert (said["status_code"], "Search again" in said["msg"]) == (404, True)
+    output = bob.refused("create instance", "5", "--image", "berth-test")
+    assert (output["status_code"], "Search again" in output["msg"]) == (404, True)
     signed_out = VastTerminal(bob.home, bob.url, "no-such-token")
     assert signed_out.refused("show user")["status_code"] == 401
     assert bob.refused("take snapshot", str(box), "--repo", "a/b")["status_code"] == 501
@@ -205,10 +205,10 @@ def test_a_copy_is_answered_with_the_line_that_makes_it(
     assert bob.raw("show connections") == []
     (tmp_path / "notes").write_text("from here\n")
     for src, dst in ((f"local:{tmp_path}/notes", f"C.{box}:/root/copied"), (f"{box}:/root/copied", f"{tmp_path}/back")):
-        said = bob.refused("copy", src, dst)
-        assert said["status_code"] == 501
-        found = re.search(r"Type: scp (.*) \(or", said["msg"])
-        assert found, said["msg"]
+        output = bob.refused("copy", src, dst)
+        assert output["status_code"] == 501
+        found = re.search(r"Type: scp (.*) \(or", output["msg"])
+        assert found, output["msg"]
         options = ["-i", str(ssh_key), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
         subprocess.run(["scp", "-q", *options, *shlex.split(found[1])], check=True, timeout=60)
     assert (tmp_path / "back").read_text() == "from here\n"
@@ -273,8 +273,8 @@ def test_volumes(bob: VastTerminal) -> None:
     assert made["volume_name"] == "work"
     wait_until("the volume", lambda: bob.raw("show volumes")[0]["status"] == "ready", timeout=60)
     assert "work" in bob.must("show volumes")
-    said = bob.refused("clone volume", str(made["new_contract"]), str(place["id"]))
-    assert (said["status_code"], "another one" in said["msg"]) == (400, True)
+    output = bob.refused("clone volume", str(made["new_contract"]), str(place["id"]))
+    assert (output["status_code"], "another one" in output["msg"]) == (400, True)
     bob.must("delete volume", str(made["new_contract"]))
     wait_until("no volume", lambda: bob.raw("show volumes") == [], timeout=60)
 

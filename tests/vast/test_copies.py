@@ -50,7 +50,7 @@ def copy_body(src: str, dst: str) -> dict[str, Any]:
     return sent
 
 
-def said(vast: Vast, body: dict[str, Any], path: str = "/commands/copy_direct/") -> tuple[int, str]:
+def answer(vast: Vast, body: dict[str, Any], path: str = "/commands/copy_direct/") -> tuple[int, str]:
     reply = vast.send("PUT", path, body)
     return reply.status_code, reply.json()["msg"]
 
@@ -101,14 +101,14 @@ def test_a_volume_goes_to_object_storage(vast: Vast, volume: int, bucket: Connec
 
 def test_other_copies_are_answered_with_the_command_that_makes_them(vast: Vast, running: Instance, number: int) -> None:
     port = dict(running.ports)[22]
-    status, text = said(vast, copy_body("local:my models", f"C.{number}:/data/in it"), "/commands/rsync/")
+    status, text = answer(vast, copy_body("local:my models", f"C.{number}:/data/in it"), "/commands/rsync/")
     assert (status, f"scp -r 'my models' scp://root@127.0.0.1:{port}//data/in%20it" in text) == (501, True), text
-    status, text = said(vast, copy_body(f"{number}:/data", "models"), "/commands/rsync/")
+    status, text = answer(vast, copy_body(f"{number}:/data", "models"), "/commands/rsync/")
     assert (status, f"scp -r scp://root@127.0.0.1:{port}//data models" in text) == (501, True), text
-    status, text = said(vast, copy_body(f"{number}:/a", f"C.{number}:/b"))
+    status, text = answer(vast, copy_body(f"{number}:/a", f"C.{number}:/b"))
     assert (status, f"scp -3 -r scp://root@127.0.0.1:{port}//a scp://root@127.0.0.1:{port}//b" in text) == (501, True), text
     stop_instance(renter=running.renter, instance_id=running.pk)
-    status, text = said(vast, copy_body(f"{number}:/data", "models"), "/commands/rsync/")
+    status, text = answer(vast, copy_body(f"{number}:/data", "models"), "/commands/rsync/")
     assert (status, f"Instance {number} is not running" in text) == (501, True), text
 
 
@@ -123,7 +123,7 @@ def test_other_copies_are_answered_with_the_command_that_makes_them(vast: Vast, 
     ],
 )
 def test_what_no_host_copies(vast: Vast, src: str, dst: str, word: str) -> None:
-    status, text = said(vast, copy_body(src, dst))
+    status, text = answer(vast, copy_body(src, dst))
     assert (status, word in text) == (501, True), text
 
 

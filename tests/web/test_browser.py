@@ -187,9 +187,9 @@ def test_a_start_whose_gpus_are_taken_offers_a_place_in_line(lonely_site: Site, 
     order(world.alice, world.hosts["attic"], gpus=1, name="faster")
     page.reload()
     page.locator("article", has_text="box").get_by_role("button", name="Start", exact=True).click()
-    asked = page.get_by_role("dialog", name="The GPUs are in use")
-    expect(asked).to_contain_text("before new renters")
-    asked.get_by_role("button", name="Join queue").click()
+    dialog = page.get_by_role("dialog", name="The GPUs are in use")
+    expect(dialog).to_contain_text("before new renters")
+    dialog.get_by_role("button", name="Join queue").click()
     expect(page.locator("article", has_text="box").locator(".state")).to_have_text("Waiting for GPUs")
 
 

@@ -19,11 +19,11 @@ class Slow(BaseHTTPRequestHandler):
     """Every page but the first takes a second."""
 
     protocol_version = "HTTP/1.1"
-    asked = threading.Event()
+    requested = threading.Event()
 
     def do_GET(self) -> None:
         if self.path != "/":
-            self.asked.set()
+            self.requested.set()
             time.sleep(1.0)
         self.send_response(200)
         self.send_header("Content-Length", "0")
@@ -44,7 +44,7 @@ def url() -> Iterator[str]:
 
 
 def change_addresses() -> None:
-    Slow.asked.wait(10)
+    Slow.requested.wait(10)
     for words in (f"link add {BRIDGE} type bridge", f"addr add 198.18.250.1/30 dev {BRIDGE}", f"link set {BRIDGE} up"):
         subprocess.run(["ip", *words.split()], check=True)
     time.sleep(0.2)

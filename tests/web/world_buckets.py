@@ -54,8 +54,14 @@ def bucket_pages(world: World) -> Pages:
         renter=alice, instance_id=stopped.pk, connection_id=backups.pk, sync_request=SyncRequest("up", "models", "models")
     )
     assert running.operation is not None
-    said = {"done_bytes": 700 * MIB, "total_bytes": 1900 * MIB, "done_files": 311, "total_files": 902, "detail": "Copying."}
-    Operation.objects.filter(pk=running.operation.pk).update(**said)
+    progress = {
+        "done_bytes": 700 * MIB,
+        "total_bytes": 1900 * MIB,
+        "done_files": 311,
+        "total_files": 902,
+        "detail": "Copying.",
+    }
+    Operation.objects.filter(pk=running.operation.pk).update(**progress)
     inst = public_id("inst", stopped.pk)
     return {
         "buckets": ("alice", "/object-storage"),

@@ -196,10 +196,10 @@ def test_logging_out_everywhere_needs_the_password_and_leaves_this_browser(kim: 
     sign_in(there)
     _, text = issue_token(user=kim, name="ci", scopes=["keys:read"])
     form = {"tokens": "on"} if tokens else {}
-    asked = here.post("/settings/security/sessions/end", form)
-    assert asked.headers["Location"].startswith("/accounts/reauthenticate/")
+    requested = here.post("/settings/security/sessions/end", form)
+    assert requested.headers["Location"].startswith("/accounts/reauthenticate/")
     assert is_in(there)
-    assert here.post(asked.headers["Location"], {"password": PASSWORD}).status_code == 302
+    assert here.post(requested.headers["Location"], {"password": PASSWORD}).status_code == 302
     assert (is_in(here), is_in(there)) == (True, False)
     assert (live_token(text) is None) == tokens
 

@@ -37,8 +37,10 @@ VENDORS = sorted(GIVEN)
 
 
 def message_of(service: str, note: Notification = NOTE, **fields: str) -> Any:
-    given = Credentials(**{**GIVEN[service], **fields})
-    return json.loads(SERVICES[service].request(note, check_credentials(service=service, credentials=given), at=AT).body)
+    credentials = Credentials(**{**GIVEN[service], **fields})
+    return json.loads(
+        SERVICES[service].request(note, check_credentials(service=service, credentials=credentials), at=AT).body
+    )
 
 
 def verdict(service: str, status: int, body: str, **headers: str) -> Verdict:
@@ -116,10 +118,10 @@ def test_dingtalk_signs_time_and_secret_with_the_secret_in_the_address() -> None
         "at": {"isAtAll": False},
     }
     request = SERVICES["dingtalk"].request(NOTE, vendors.credentials("dingtalk"), at=AT)
-    asked = parse_qs(urlsplit(request.url).query)
+    query = parse_qs(urlsplit(request.url).query)
     signed = hmac.new(DINGTALK_SECRET.encode(), f"{STAMP}000\n{DINGTALK_SECRET}".encode(), hashlib.sha256).digest()
-    assert asked["timestamp"] == [f"{STAMP}000"]
-    assert asked["sign"] == [base64.b64encode(signed).decode()]
+    assert query["timestamp"] == [f"{STAMP}000"]
+    assert query["sign"] == [base64.b64encode(signed).decode()]
     assert request.url.startswith(f"{vendors.DINGTALK}&")
 
 
@@ -401,9 +403,9 @@ def test_lark_is_feishu_abroad() -> None:
 
 @pytest.mark.parametrize("service", VENDORS)
 def test_nothing_secret_is_printed_or_kept(service: str) -> None:
-    given = vendors.credentials(service)
-    request = SERVICES[service].request(NOTE, given, at=AT)
-    shown = f"{given!r} {request!r} {hint_of(given)}"
-    said = without_secrets(f"no such hook {request.url} {' '.join(given.values().values())}", given)
-    assert not [secret for secret in vendors.SECRETS if secret in shown or secret in said]
-    assert len(hint_of(given)) == 4
+    credentials = vendors.credentials(service)
+    request = SERVICES[service].request(NOTE, credentials, at=AT)
+    shown = f"{credentials!r} {request!r} {hint_of(credentials)}"
+    output = without_secrets(f"no such hook {request.url} {' '.join(credentials.values().values())}", credentials)
+    assert not [secret for secret in vendors.SECRETS if secret in shown or secret in output]
+    assert len(hint_of(credentials)) == 4

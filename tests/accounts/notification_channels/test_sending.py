@@ -53,8 +53,8 @@ SECOND = timedelta(seconds=1)
 
 
 def add(user: User, service: str = "slack", **fields: Any) -> NotificationChannel:
-    given = Credentials(**GIVEN[service])
-    return add_channel(user=user, service=service, **{"name": f"my {service}", "credentials": given, **fields})
+    credentials = Credentials(**GIVEN[service])
+    return add_channel(user=user, service=service, **{"name": f"my {service}", "credentials": credentials, **fields})
 
 
 def happen(user: User, kind: str = "instance.started", **payload: object) -> None:

@@ -114,8 +114,8 @@ def test_weak_keys_are_refused() -> None:
     old = dsa.generate_private_key(2048).public_key().public_numbers()
     numbers = (old.parameter_numbers.p, old.parameter_numbers.q, old.parameter_numbers.g, old.y)
     blob = packed(b"ssh-dss", *(n.to_bytes(n.bit_length() // 8 + 1, "big") for n in numbers))
-    for text, said in ((small, "1024"), (f"ssh-dss {blob}", "DSA")):
-        with pytest.raises(InvalidSshKey, match=said) as refusal:
+    for text, message in ((small, "1024"), (f"ssh-dss {blob}", "DSA")):
+        with pytest.raises(InvalidSshKey, match=message) as refusal:
             parse_public_key(text)
         assert refusal.value.errors[0].code == "too_weak"
 

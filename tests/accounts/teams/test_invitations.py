@@ -150,9 +150,9 @@ def test_a_refused_invitation_leaves_its_secret_in_no_log(
     address = f"/settings/teams/join/{secret}"
     reply = client.get(address) if answer == 404 else client.post(address)
     assert reply.status_code == answer
-    said = [f"{SecretPaths().filter(record) and record.getMessage()}" for record in caplog.records]
-    assert said and all("/settings/teams/join/…" in line for line in said if "teams/join" in line)
-    assert secret not in "".join(said)
+    logged = [f"{SecretPaths().filter(record) and record.getMessage()}" for record in caplog.records]
+    assert logged and all("/settings/teams/join/…" in line for line in logged if "teams/join" in line)
+    assert secret not in "".join(logged)
     assert secret not in reply.content.decode()
 
 

@@ -194,12 +194,12 @@ def test_an_end_that_the_engine_says_nothing_about_is_not_judged_yet(
     market.want(wanted)
     container = market.until_phase(wanted.id, "running", 1).container
     engine = simulation(running)
-    silent, asked = True, engine.who_ended
+    silent, original = True, engine.who_ended
 
     def who_ended(container: Container) -> EndedBy:
         if silent:
             raise EngineSilent("no answer")
-        return asked(container)
+        return original(container)
 
     engine.who_ended = who_ended  # type: ignore[method-assign]
     engine.kill(container, ended_by="host")

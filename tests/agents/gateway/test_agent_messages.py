@@ -52,8 +52,8 @@ def test_agents_of_before_name_a_port_or_a_volume_in_a_sentence() -> None:
 @pytest.mark.parametrize("code", sorted(SENTENCES))
 def test_both_languages(code: str) -> None:
     params = {"done": 1, "total": 2, "ready": 0, "layers": 1, "why": "timed out", "port": 4022, "volume": "5e" * 16}
-    said = say(code, **{name: value for name, value in params.items() if f"{{{name}}}" in SENTENCES[code]})
-    message = stored_detail(said.in_english, said)
+    text = say(code, **{name: value for name, value in params.items() if f"{{{name}}}" in SENTENCES[code]})
+    message = stored_detail(text.in_english, text)
     assert type(message) is SAYINGS[code]
     assert message is not None
     with override("zh-hans"):
@@ -61,12 +61,12 @@ def test_both_languages(code: str) -> None:
 
 
 def test_the_sentence_of_a_pull() -> None:
-    said = Layers().message
-    assert stored_detail(said.in_english, said) == LoadingImage(done=0, total=0, ready=0, layers=0)
+    text = Layers().message
+    assert stored_detail(text.in_english, text) == LoadingImage(done=0, total=0, ready=0, layers=0)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         Said("of_tomorrow"),
         Said("of_tomorrow", {"name": "x"}),
@@ -78,8 +78,8 @@ def test_the_sentence_of_a_pull() -> None:
         Said("payment_taken_back"),
     ],
 )
-def test_what_the_market_does_not_know_is_quoted_as_the_host_s(said: Said) -> None:
-    assert stored_detail("Its own words", said) == HostSays(words=Quoted("Its own words"))
+def test_what_the_market_does_not_know_is_quoted_as_the_host_s(text: Said) -> None:
+    assert stored_detail("Its own words", text) == HostSays(words=Quoted("Its own words"))
 
 
 def test_what_broke_is_the_host_s() -> None:
@@ -100,8 +100,8 @@ def renter(alice: User) -> Client:
     return client
 
 
-def tell(agent: Agent, instance: Instance, **said: Any) -> Message | None:
-    agent.sync(report(instances=[ObservedInstance(instance.pk.hex, 1, "pulling", instance.gpu_uuids, **said)]))
+def tell(agent: Agent, instance: Instance, **text: Any) -> Message | None:
+    agent.sync(report(instances=[ObservedInstance(instance.pk.hex, 1, "pulling", instance.gpu_uuids, **text)]))
     instance.refresh_from_db()
     message: Message | None = instance.progress_message
     return message

@@ -52,8 +52,8 @@ ARABIC = "تم رد المبلغ"
 LIES = [TAKEN_BACK, english(SilentHost()), english(NoSchedule()), LINK, TURNED, ARABIC, "a" * 5_000]
 
 
-def tell(agent: Agent, instance: Instance, phase: str, **said: Any) -> None:
-    agent.sync(report(instances=[ObservedInstance(instance.pk.hex, 1, phase, instance.gpu_uuids, **said)]))  # type: ignore[arg-type]  # a test names any phase
+def tell(agent: Agent, instance: Instance, phase: str, **fields: Any) -> None:
+    agent.sync(report(instances=[ObservedInstance(instance.pk.hex, 1, phase, instance.gpu_uuids, **fields)]))  # type: ignore[arg-type]  # a test names any phase
 
 
 def page_of(client: Client, path: str, language: str = "en") -> str:
@@ -167,8 +167,8 @@ def test_what_a_self_test_found(agent: Agent, hana: User) -> None:
     owner = Client()
     owner.force_login(hana)
     seen = page_of(owner, "/hosts", "zh-hans")
-    for said in (LINK, TAKEN_BACK):
-        assert seen.count(said) == seen.count(f"“{said}”") > 1
+    for fields in (LINK, TAKEN_BACK):
+        assert seen.count(fields) == seen.count(f"“{fields}”") > 1
     assert gettext_zh(TAKEN_BACK) not in seen
     (kernel, other), host = Host.objects.get().self_tests.get().checks, Host.objects.get()
     assert kernel["required"] == other["remedy"] == f"The host says: “{TAKEN_BACK}”"

@@ -316,14 +316,14 @@ def as_sent(value: Any) -> bytes:
 
 
 def test_every_field_of_what_an_agent_sends_has_a_rule() -> None:
-    kinds, asked = set(), [Report, EnrolRequest]
-    while asked:
-        kind = asked.pop()
+    kinds, pending = set(), [Report, EnrolRequest]
+    while pending:
+        kind = pending.pop()
         if kind in kinds:
             continue
         kinds.add(kind)
         assert set(BOUNDS[kind]) == {item.name for item in dataclasses.fields(kind)}, kind
-        asked += [found for hint in typing.get_type_hints(kind).values() for found in messages_in(hint)]
+        pending += [found for hint in typing.get_type_hints(kind).values() for found in messages_in(hint)]
     assert set(BOUNDS) == kinds
 
 

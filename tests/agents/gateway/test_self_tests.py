@@ -44,15 +44,15 @@ def good_checks(known: HostFacts) -> list[Check]:
 
 
 @pytest.fixture
-def asked(agent: Agent, hana: User) -> str:
+def requested(agent: Agent, hana: User) -> str:
     agent.sync()
     return request_self_test(actor_id=hana.pk, host_id=agent.host).pk.hex
 
 
-def test_asked_for_until_it_is_answered(agent: Agent, asked: str) -> None:
-    assert agent.sync().self_test == asked
-    assert agent.sync().self_test == asked
-    answer = report(self_test=SelfTestResult(asked, good_checks(agent.facts), 12.5))
+def test_asked_for_until_it_is_answered(agent: Agent, requested: str) -> None:
+    assert agent.sync().self_test == requested
+    assert agent.sync().self_test == requested
+    answer = report(self_test=SelfTestResult(requested, good_checks(agent.facts), 12.5))
     assert agent.sync(answer).self_test == "", "the answer's own reply asks no more"
     test = SelfTest.objects.get()
     assert (test.verdict, test.seconds, test.agent_version) == (Verdict.PASSED, 12.5, "0.1.0")
@@ -63,18 +63,18 @@ def test_nothing_is_asked_of_a_host_that_owes_nothing(agent: Agent) -> None:
     assert agent.sync().self_test == ""
 
 
-def test_an_answer_that_comes_twice_counts_once(agent: Agent, asked: str) -> None:
-    answer = report(self_test=SelfTestResult(asked, good_checks(agent.facts)))
+def test_an_answer_that_comes_twice_counts_once(agent: Agent, requested: str) -> None:
+    answer = report(self_test=SelfTestResult(requested, good_checks(agent.facts)))
     agent.sync(answer)
     first = SelfTest.objects.get().finished_at
-    agent.sync(report(self_test=SelfTestResult(asked, [])))
+    agent.sync(report(self_test=SelfTestResult(requested, [])))
     test = SelfTest.objects.get()
     assert (test.finished_at, test.verdict) == (first, Verdict.PASSED)
 
 
-def test_another_host_cannot_answer(enrolled: Callable[[], Agent], asked: str) -> None:
+def test_another_host_cannot_answer(enrolled: Callable[[], Agent], requested: str) -> None:
     other = enrolled()
-    assert other.sync(report(self_test=SelfTestResult(asked, good_checks(other.facts)))).self_test == ""
+    assert other.sync(report(self_test=SelfTestResult(requested, good_checks(other.facts)))).self_test == ""
     assert SelfTest.objects.get().verdict == Verdict.PENDING
 
 
@@ -85,25 +85,25 @@ def test_an_answer_that_nobody_asked_for_is_left_out(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("test_id", ["", "x", "A" * 32, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"])
-def test_an_answer_without_an_id_answers_nothing(agent: Agent, asked: str, test_id: str) -> None:
+def test_an_answer_without_an_id_answers_nothing(agent: Agent, requested: str, test_id: str) -> None:
     """The report around it counts: a host does not fall silent by it."""
-    assert agent.sync(report(self_test=SelfTestResult(test_id, []), engine_age_s=2.5)).self_test == asked
+    assert agent.sync(report(self_test=SelfTestResult(test_id, []), engine_age_s=2.5)).self_test == requested
     assert Host.objects.get(pk=agent.host).engine_age_s == 2.5
     assert "Report.self_test.id" in Incident.objects.get(kind="report_refused_in_part").detail
 
 
-def test_facts_and_answer_in_one_report(agent: Agent, asked: str) -> None:
+def test_facts_and_answer_in_one_report(agent: Agent, requested: str) -> None:
     """The self-test speaks for the hardware that the same report tells of."""
     grown = dataclasses.replace(
         agent.facts, driver="560.35", disk_read_mbps=3000, disk_write_mbps=2000, disk_measured_at=10**9
     )
-    answer = report(facts=grown, self_test=SelfTestResult(asked, good_checks(grown)))
+    answer = report(facts=grown, self_test=SelfTestResult(requested, good_checks(grown)))
     agent.sync(answer)
     host = Host.objects.get()
     assert (host.verification, host.disk_read_mbps, host.disk_samples) == (Verification.VERIFIED, 3000, 1)
 
 
-def test_the_question_costs_no_query_more(agent: Agent, asked: str) -> None:
+def test_the_question_costs_no_query_more(agent: Agent, requested: str) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert standing_of(agent.host).self_test is not None
     assert len(queries) == 1

@@ -48,10 +48,10 @@ def test_each_sentence_of_before_becomes_the_message_of_now(code: str, form: str
     found = old.read_sentence(form % FILLED)
     assert found is not None
     assert found["code"] == code
-    said = read(found)
-    assert said is not None, found
+    parsed = read(found)
+    assert parsed is not None, found
     with override("zh-hans"):
-        assert "%(" not in plain(said)
+        assert "%(" not in plain(parsed)
 
 
 def test_what_agents_said_is_known_to_both() -> None:
@@ -76,9 +76,9 @@ def test_some_by_their_class(sentence: str, message: type[Message]) -> None:
 
 
 def test_parts_are_read_one_by_one() -> None:
-    said = read(old.read_sentence("stop at 2025-11-30 16:54 UTC; 2 weekly entries in Asia/Shanghai"))
-    assert said is not None
-    assert [type(part) for part in said.parts] == [StopAt, Weekly]  # type: ignore[attr-defined]
+    parsed = read(old.read_sentence("stop at 2025-11-30 16:54 UTC; 2 weekly entries in Asia/Shanghai"))
+    assert parsed is not None
+    assert [type(part) for part in parsed.parts] == [StopAt, Weekly]  # type: ignore[attr-defined]
 
 
 def test_nested_words_keep_their_speaker() -> None:

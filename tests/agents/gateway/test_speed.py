@@ -37,15 +37,15 @@ def headers(agent: Agent, method: str, path: str, body: bytes = b"") -> dict[str
     }
 
 
-def upload(agent: Agent, body: bytes, given: dict[str, str] | None = None) -> HttpResponse:
-    given = headers(agent, "POST", SPEED_PATH, body) if given is None else given
-    return post(agent.client, SPEED_PATH, body, given)
+def upload(agent: Agent, body: bytes, signed: dict[str, str] | None = None) -> HttpResponse:
+    signed = headers(agent, "POST", SPEED_PATH, body) if signed is None else signed
+    return post(agent.client, SPEED_PATH, body, signed)
 
 
-def download(agent: Agent, count: int, given: dict[str, str] | None = None) -> HttpResponse:
+def download(agent: Agent, count: int, signed: dict[str, str] | None = None) -> HttpResponse:
     path = f"{SPEED_PATH}/{count}"
-    given = headers(agent, "GET", path) if given is None else given
-    return agent.client.get(path, headers=given)  # type: ignore[return-value]  # the test client's subclass
+    signed = headers(agent, "GET", path) if signed is None else signed
+    return agent.client.get(path, headers=signed)  # type: ignore[return-value]  # the test client's subclass
 
 
 @pytest.fixture
@@ -59,10 +59,10 @@ def known(agent: Agent) -> Agent:
 def test_bytes_go_up_and_down(known: Agent, size: int) -> None:
     taken = upload(known, b"x" * size)
     assert (taken.status_code, taken.json()) == (200, {"bytes": size})  # type: ignore[attr-defined]  # the test client's
-    given = download(known, size)
-    assert (given.status_code, len(given.content)) == (200, size)
-    assert given["Cache-Control"] == "no-store"
-    for reply in (taken, given):
+    signed = download(known, size)
+    assert (signed.status_code, len(signed.content)) == (200, size)
+    assert signed["Cache-Control"] == "no-store"
+    for reply in (taken, signed):
         assert abs(float(reply[SERVER_TIME_HEADER]) - clock.now().timestamp()) < 5
 
 
@@ -89,9 +89,9 @@ def test_a_sync_cannot_be_moved_here_nor_back(known: Agent) -> None:
 
 
 def test_replayed(known: Agent) -> None:
-    given = headers(known, "POST", SPEED_PATH, b"x")
-    assert upload(known, b"x", given).status_code == 200
-    assert code_of(upload(known, b"x", given)) == (409, "replayed")
+    signed = headers(known, "POST", SPEED_PATH, b"x")
+    assert upload(known, b"x", signed).status_code == 200
+    assert code_of(upload(known, b"x", signed)) == (409, "replayed")
     assert audited() == [(known.host_id, "replayed")]
 
 

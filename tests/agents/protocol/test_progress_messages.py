@@ -16,10 +16,10 @@ PARAMS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("code", SENTENCES)
 def test_each_is_a_sentence(code: str) -> None:
-    said = say(code, **PARAMS.get(code, {}))
-    assert said.in_english[0].isupper()
-    assert said.in_english.endswith(".")
-    assert "{" not in said.in_english
+    message = say(code, **PARAMS.get(code, {}))
+    assert message.in_english[0].isupper()
+    assert message.in_english.endswith(".")
+    assert "{" not in message.in_english
 
 
 def test_a_code_or_parameter_that_is_missing_is_an_error_of_the_program() -> None:

@@ -52,10 +52,10 @@ class Shell:
 
     def heard(self, count: int) -> bytes:
         """The next so many bytes that were typed."""
-        said = b""
-        while len(said) < count:
-            said += self.inside.recv(count - len(said))
-        return said
+        received = b""
+        while len(received) < count:
+            received += self.inside.recv(count - len(received))
+        return received
 
 
 class FakeContainers:

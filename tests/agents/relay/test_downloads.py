@@ -54,8 +54,8 @@ def test_a_file_comes_whole_or_from_a_byte_on(get: Get, tmp_path: Path) -> None:
     assert get(file, range="bytes=299999-900000").content == content[-1:]
     assert get(file, range="bytes=300000-").status_code == 416
     assert get(file, range="bytes=5-9", if_range='"another"').content == content
-    asked = get(file, "HEAD")
-    assert (asked.status_code, asked.content, asked.headers["content-length"]) == (200, b"", "300000")
+    requested = get(file, "HEAD")
+    assert (requested.status_code, requested.content, requested.headers["content-length"]) == (200, b"", "300000")
     (tmp_path / "empty").touch()
     assert get(tmp_path / "empty").content == b""
 

@@ -112,7 +112,7 @@ def test_what_is_refused_says_why_and_the_stream_goes_on(tell: Callable[..., Non
     os.mkfifo(tmp_path / "pipe")
 
     async def story(client: FileClient) -> None:
-        asked = [
+        requests = [
             await client.refusal("list", path=f"{root}/none"),
             await client.refusal("list", path=f"{root}/file"),
             await client.refusal("list", path="relative"),
@@ -132,7 +132,7 @@ def test_what_is_refused_says_why_and_the_stream_goes_on(tell: Callable[..., Non
             await client.refusal("write", path=f"{root}/x", size=-1),
             await client.refusal("dance"),
         ]
-        assert asked == [
+        assert requests == [
             *("missing", "not_folder", "bad_path", "bad_path", "not_file", "not_kept", "exists", "name_too_long", "missing"),
             *(
                 "exists",

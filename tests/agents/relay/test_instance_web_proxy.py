@@ -304,8 +304,8 @@ def test_other_sites_pages_may_only_lead_here(browser: Browser) -> None:
         fetched = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
         framed = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
         followed = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-        asked = [browser.ask("/plain", headers=headers).status_code for headers in (fetched, framed, followed)]
-        assert asked == [403, 403, 200]
+        statuses = [browser.ask("/plain", headers=headers).status_code for headers in (fetched, framed, followed)]
+        assert statuses == [403, 403, 200]
 
 
 def test_a_program_that_is_not_there_or_speaks_otherwise(host: StreamHost, visitor: Visit) -> None:

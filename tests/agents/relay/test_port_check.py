@@ -33,8 +33,8 @@ def dial(
     protocol: str = "",
 ) -> httpx.Response:
     ticket = sign_ticket(secret, topic=topic or reach.topic, expires_at=int(time.time()) + 60)
-    asked: dict[str, Any] = {"ticket": ticket, "port": port, "nonce": nonce or secrets.token_hex(16), "protocol": protocol}
-    return httpx.get(f"{relay.url}{DIAL_PATH}", params=asked, timeout=20)
+    params: dict[str, Any] = {"ticket": ticket, "port": port, "nonce": nonce or secrets.token_hex(16), "protocol": protocol}
+    return httpx.get(f"{relay.url}{DIAL_PATH}", params=params, timeout=20)
 
 
 def anywhere(address: str = "127.0.0.1") -> PortCheckTarget:
@@ -61,9 +61,9 @@ def test_on_ipv6_too(open_relay: Relay) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_by_udp_too(open_relay: Relay, address: str) -> None:
-    said = {"reached": True, "reason": "", "through": "address", "protocol": "udp"}
+    answer = {"reached": True, "reason": "", "through": "address", "protocol": "udp"}
     with answering(address, itertools.repeat(0, 1)) as (port, nonce):
-        assert dial(open_relay, anywhere(address), port, nonce, protocol="udp").json() == said
+        assert dial(open_relay, anywhere(address), port, nonce, protocol="udp").json() == answer
         assert dial(open_relay, anywhere(address), port, nonce, protocol="udp").json()["code"] == "nonce_used"
         assert dial(open_relay, anywhere(address), port, protocol="udp").json()["reason"] == "someone_else"
 

@@ -204,10 +204,10 @@ def _ask(port: int) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
         wire.sendall(b"hello")
         wire.shutdown(socket.SHUT_WR)
-        said = b""
+        received = b""
         while piece := wire.recv(4096):
-            said += piece
-        return said
+            received += piece
+        return received
 
 
 def test_a_lost_link_comes_back_and_open_streams_live_on(relay: Relay, host: StreamHost) -> None:

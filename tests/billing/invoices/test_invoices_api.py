@@ -26,8 +26,8 @@ class Api:
         _token, text = issue_token(user=user, name="x", scopes=list(SCOPES))
         self._client, self._token = Client(), {"Authorization": f"Bearer {text}"}
 
-    def get(self, path: str, **asked: Any) -> Any:
-        return self._client.get(f"/api/v1{path}", asked, headers=self._token)
+    def get(self, path: str, **params: Any) -> Any:
+        return self._client.get(f"/api/v1{path}", params, headers=self._token)
 
     def redeem(self, code: str, *, key: str = "", query: str = "") -> Any:
         headers = self._token | ({"Idempotency-Key": key} if key else {})

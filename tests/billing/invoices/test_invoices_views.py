@@ -38,8 +38,8 @@ def invoice(alice: User, hana: User, morning: Any) -> Invoice:
     return Invoice.objects.get()
 
 
-def page(client: Client, path: str, **asked: str) -> str:
-    return client.get(path, asked).content.decode()
+def page(client: Client, path: str, **params: str) -> str:
+    return client.get(path, params).content.decode()
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -115,16 +115,16 @@ def test_the_address_is_kept_and_checked(client: Client, alice: User) -> None:
     wrong = client.post("/wallet/billing-address", {"name": "", "country": "Germany"})
     assert wrong.status_code == 200
     assert not BillingAddress.objects.exists()
-    given = {"name": "Example AG", "address": "Weg 1", "country": "de", "tax_id": "DE9"}
-    assert client.post("/wallet/billing-address", given)["Location"] == "/wallet/invoices"
+    form = {"name": "Example AG", "address": "Weg 1", "country": "de", "tax_id": "DE9"}
+    assert client.post("/wallet/billing-address", form)["Location"] == "/wallet/invoices"
     assert BillingAddress.objects.get().country == "DE"
     assert "Addressed to Example AG." in page(client, "/wallet/invoices")
 
 
 def test_wrong_order_filters_are_told(client: Client, alice: User) -> None:
     client.force_login(alice)
-    for asked in ({"kind": "x"}, {"day_from": "x"}, {"instance": "x"}, {"day_to": "2026-10-05", "billing_mode": "spot"}):
-        assert client.get("/wallet/orders", asked).status_code == 200
+    for params in ({"kind": "x"}, {"day_from": "x"}, {"instance": "x"}, {"day_to": "2026-10-05", "billing_mode": "spot"}):
+        assert client.get("/wallet/orders", params).status_code == 200
 
 
 def test_pages_in_chinese(client: Client, alice: User, invoice: Invoice) -> None:

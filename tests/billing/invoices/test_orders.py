@@ -21,8 +21,8 @@ def order(user: User, key: str, **fields: Any) -> None:
     record_order(owner_id=user.pk, key=key, **{**known, **fields})
 
 
-def titles(user: User, **asked: Any) -> list[str]:
-    return [row.title for row in orders_of(owner_id=user.pk, wanted=OrderFilter(**asked))]
+def titles(user: User, **params: Any) -> list[str]:
+    return [row.title for row in orders_of(owner_id=user.pk, wanted=OrderFilter(**params))]
 
 
 def test_the_same_key_is_written_once(alice: User) -> None:

@@ -85,9 +85,9 @@ def test_a_used_bonus_is_paid_for_when_its_top_up_goes_back(market: Market, spen
     page = client.get(address).content.decode()
     assert "Refund $83.33" in page
     assert "$16.666 will be deducted from your wallet for it." in page
-    asked = {"amount": 83_330_000, "bonus": 16_666_000, "key": str(uuid4())}
+    form = {"amount": 83_330_000, "bonus": 16_666_000, "key": str(uuid4())}
     for _ in range(2):
-        assert client.post(f"{address}/refund", asked).status_code == 302
+        assert client.post(f"{address}/refund", form).status_code == 302
     assert (balance(alice), outside(), Coupon.objects.get().repaid_micros) == (4_000, 16_670_000, 16_666_000)
     assert "used bonus of a refunded top-up" in client.get("/wallet").content.decode()
     spent.refresh_from_db()
@@ -115,9 +115,9 @@ def test_staff_read_what_the_bonus_took(market: Market, spent: Payment, stella: 
     client.force_login(stella)
     assert "16.666" in client.get(address).content.decode()
     empty = {f"{name}-{part}": "0" for name in ("refunds", "disputes") for part in ("TOTAL_FORMS", "INITIAL_FORMS")}
-    asked = {"refund": "50", "reason": "asked", "key": uuid4().hex, **empty}
+    form = {"refund": "50", "reason": "asked", "key": uuid4().hex, **empty}
     assert (
-        "10.00 was deducted from the wallet for the used bonus" in client.post(address, asked, follow=True).content.decode()
+        "10.00 was deducted from the wallet for the used bonus" in client.post(address, form, follow=True).content.decode()
     )
     assert balance(alice) == 40 * UNIT
 

@@ -42,10 +42,10 @@ def test_fault_083_nothing_leaves_until_the_books_agree(market: Market, alice: U
     with pytest.raises(PayoutsFrozen, match="restored from a backup"):
         request_payout(owner_id=hana.pk, requested_by="weekly")
     refund = refund_payment(payment_id=payment.pk, amount_micros=UNIT, reason="", actor="staff", refund_id=uuid4())
-    asked = len(market.stripe.requests)
+    request_count = len(market.stripe.requests)
     assert not send_refund(refund_id=refund.pk)
     assert top_up_low_wallets(now=clock.now()) == 0
-    assert len(market.stripe.requests) == asked, "Stripe was not even asked"
+    assert len(market.stripe.requests) == request_count, "Stripe was not even asked"
     market.top_up(alice, 7)
     market.stripe.pay(str(market.top_up(alice, 9).session_id))  # its message was lost: found by the comparison
     market.stripe.objects["transfers"]["tr_late"] = {

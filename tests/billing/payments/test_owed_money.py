@@ -223,11 +223,11 @@ def test_what_a_host_gives_back_is_frozen_in_the_wallet(
     source = use(bob, hana, 60)
     dispute(market, payment)
     with use_case():
-        given = credit_source(
+        credit = credit_source(
             source_kind="instance", source_id=source.key, key="fault", since=START, until=at(hours=2),
             reason="the host failed", actor="test",
         )  # fmt: skip
-    assert given == 60 * UNIT
+    assert credit == 60 * UNIT
     assert payable(hana).disputed_micros == 0
     collect_debts()
     assert wallet(bob).spendable_micros == 6 * UNIT  # what the platform had had of it answers for nothing

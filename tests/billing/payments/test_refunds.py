@@ -25,8 +25,8 @@ pytestmark = pytest.mark.django_db
 
 
 def refund(payment: Payment, units: int, **more: object) -> Refund:
-    asked = {"reason": "asked", "actor": "staff:test", "refund_id": uuid4(), **more}
-    return refund_payment(payment_id=payment.pk, amount_micros=units * UNIT, **asked)  # type: ignore[arg-type]  # by name
+    options = {"reason": "asked", "actor": "staff:test", "refund_id": uuid4(), **more}
+    return refund_payment(payment_id=payment.pk, amount_micros=units * UNIT, **options)  # type: ignore[arg-type]  # by name
 
 
 def test_a_part_goes_back_to_the_card(market: Market, alice: User) -> None:

@@ -77,11 +77,11 @@ def test_a_refused_card_is_told_with_a_way_to_another(market: Market, alice: Use
 
 def test_unspent_money_is_sent_back_from_its_page(market: Market, alice: User, mallory: User) -> None:
     payment, key = market.paid(alice, 25), uuid4()
-    client, asked = browser(alice), {"amount": 10 * UNIT, "key": key}
+    client, form = browser(alice), {"amount": 10 * UNIT, "key": key}
     assert "Refund $25.00" in client.get(page_of(payment)).content.decode()
-    assert browser(mallory).post(page_of(payment) + "/refund", asked).status_code == 404
+    assert browser(mallory).post(page_of(payment) + "/refund", form).status_code == 404
     for _ in range(2):
-        assert client.post(page_of(payment) + "/refund", asked).status_code == 302
+        assert client.post(page_of(payment) + "/refund", form).status_code == 302
     assert (balance(alice), Refund.objects.count()) == (15 * UNIT, 1)
     with time_machine.travel(clock.now() + timedelta(days=15)):
         assert "Refund $" not in browser(alice).get(page_of(payment)).content.decode()
@@ -121,13 +121,13 @@ def test_staff_refund_with_a_reason(market: Market, alice: User, stella: User) -
     address = f"/admin/billing/payment/{payment.pk}/change/"
     assert "100.00" in staff.get(address).content.decode()
     empty = {f"{name}-{part}": "0" for name in ("refunds", "disputes") for part in ("TOTAL_FORMS", "INITIAL_FORMS")}
-    asked = {"refund": "30", "reason": "", "key": uuid4().hex, **empty}
-    assert "Enter a reason." in staff.post(address, asked).content.decode()
+    form = {"refund": "30", "reason": "", "key": uuid4().hex, **empty}
+    assert "Enter a reason." in staff.post(address, form).content.decode()
     for _ in range(2):
-        assert staff.post(address, {**asked, "reason": "double payment"}).status_code == 302
+        assert staff.post(address, {**form, "reason": "double payment"}).status_code == 302
     refund = Refund.objects.get()
     assert (refund.reason, refund.actor, balance(alice)) == ("double payment", f"staff:{stella.pk.hex}", 70 * UNIT)
-    answer = staff.post(address, {**asked, "reason": "more", "refund": "90", "key": uuid4().hex}, follow=True)
+    answer = staff.post(address, {**form, "reason": "more", "refund": "90", "key": uuid4().hex}, follow=True)
     assert "At most 70.00 of this payment is unspent" in answer.content.decode()
 
 

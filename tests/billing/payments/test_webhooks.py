@@ -105,9 +105,9 @@ def test_signed_nonsense_is_refused(market: Market, body: str) -> None:
 def test_it_stands_outside_sign_in_and_csrf(market: Market, delivered: dict[str, object]) -> None:
     browser = Client(enforce_csrf_checks=True)
     body, signature = market.stripe.message(delivered, SECRET)
-    asked = {"content_type": "application/json", "headers": {"Stripe-Signature": signature}}
-    assert browser.post("/stripe/webhook", body, **asked).json() == {"received": True, "new": True}  # type: ignore[arg-type]
-    assert browser.post("/stripe/webhook", body, **asked).json() == {"received": True, "new": False}  # type: ignore[arg-type]
+    options = {"content_type": "application/json", "headers": {"Stripe-Signature": signature}}
+    assert browser.post("/stripe/webhook", body, **options).json() == {"received": True, "new": True}  # type: ignore[arg-type]
+    assert browser.post("/stripe/webhook", body, **options).json() == {"received": True, "new": False}  # type: ignore[arg-type]
     assert browser.post("/stripe/webhook", b"{}", content_type="application/json").status_code == 400
     assert browser.get("/stripe/webhook").status_code == 405
 

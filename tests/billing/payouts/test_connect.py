@@ -120,8 +120,8 @@ def test_the_password_given_leads_on_to_stripe(connect: Connect, hana: User) -> 
     client = Client()
     client.force_login(hana)
     EmailAddress.objects.create(user=hana, email=hana.email, verified=True, primary=True)
-    asked = led_to(client.post(reverse("payout_connect")))
-    assert led_to(client.post(asked, {"password": PASSWORD})).startswith("https://connect.stripe.com/setup/")
+    location = led_to(client.post(reverse("payout_connect")))
+    assert led_to(client.post(location, {"password": PASSWORD})).startswith("https://connect.stripe.com/setup/")
 
 
 def test_a_lost_answer_makes_no_second_account(connect: Connect, hana: User) -> None:

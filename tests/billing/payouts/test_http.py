@@ -376,8 +376,8 @@ def test_a_confirmation_is_good_for_minutes(hana: User) -> None:
 def test_a_form_that_came_too_late_is_not_lost(hana: User) -> None:
     client = confirmed(hana)
     with time_machine.travel(NOW + timedelta(minutes=6), tick=False):
-        asked = client.post("/hosts/payouts/account", BANK)["Location"]
-        assert client.post(asked, {"password": PASSWORD})["Location"] == "/hosts/payouts"
+        location = client.post("/hosts/payouts/account", BANK)["Location"]
+        assert client.post(location, {"password": PASSWORD})["Location"] == "/hosts/payouts"
     assert PayoutAccount.objects.get().iban == IBAN
 
 

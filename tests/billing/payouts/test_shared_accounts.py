@@ -97,8 +97,8 @@ def test_typing_a_hosts_account_over_http(hana: User, mallory: User, alice: User
     with time_machine.travel(NOW, tick=False):
         seen = as_user(hana).get("/api/v1/payouts/payable").json()
         assert (seen["debt"], seen["unpaid"], seen["payable"]) == ("0.00", "0.00", "90.00")
-        asked = as_user(hana).post("/api/v1/payouts", {}, content_type="application/json")
-        assert (asked.status_code, asked.json()["amount"]) == (201, "90.00")
+        reply = as_user(hana).post("/api/v1/payouts", {}, content_type="application/json")
+        assert (reply.status_code, reply.json()["amount"]) == (201, "90.00")
 
 
 def test_an_account_that_was_typed_before_its_owner_did_is_freed_by_the_first_payout(hana: User, mallory: User) -> None:

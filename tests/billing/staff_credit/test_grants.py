@@ -90,8 +90,8 @@ def test_codes_and_grants_of_a_day_count_together(alice: User) -> None:
 def test_staff_put_a_large_code_of_somebody_else_in_use(client: Client, stella: User) -> None:
     other = User.objects.create_superuser("stan@example.com", "correct-horse-battery")
     client.force_login(stella)
-    given = {"code": "BIG-CAMPAIGN-1", "kind": "fixed", "amount": "5000", "per_user": "1", "gpu_models": ""}
-    page = client.post(reverse("admin:billing_couponcode_add"), given, follow=True).content.decode()
+    form = {"code": "BIG-CAMPAIGN-1", "kind": "fixed", "amount": "5000", "per_user": "1", "gpu_models": ""}
+    page = client.post(reverse("admin:billing_couponcode_add"), form, follow=True).content.decode()
     assert "A second one must activate it" in page
     code = CouponCode.objects.get()
     address = reverse("admin:billing_couponcode_change", args=[code.pk])

@@ -79,12 +79,12 @@ def test_every_line_is_in_the_file(client: Client, alice: User, run: Run) -> Non
 
 def test_filters_of_the_page_and_of_the_file_are_the_same(client: Client, alice: User, run: Run) -> None:
     client.force_login(alice)
-    asked = {"kind": "charge", "source": public_id("inst", run.key), "day_from": "2026-10-05", "day_to": "2026-10-05"}
-    assert len(rows_of(client.get("/wallet/statement.csv", asked))) == 1
-    page = client.get("/wallet/statement", asked).content.decode()
+    filters = {"kind": "charge", "source": public_id("inst", run.key), "day_from": "2026-10-05", "day_to": "2026-10-05"}
+    assert len(rows_of(client.get("/wallet/statement.csv", filters))) == 1
+    page = client.get("/wallet/statement", filters).content.decode()
     assert "1 × RTX 4090" in page
     assert "HYPERLINK" not in page
-    assert rows_of(client.get("/wallet/statement.csv", {**asked, "day_from": "2026-10-06"})) == []
+    assert rows_of(client.get("/wallet/statement.csv", {**filters, "day_from": "2026-10-06"})) == []
 
 
 def test_the_api_gives_the_same_file(client: Client, alice: User, run: Run) -> None:
@@ -140,8 +140,8 @@ def test_groups_on_the_page(client: Client, alice: User, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"day_from": "nonsense"}, {"kind": "x"}, {"source": "x"}, {"group": "x"}, {"page": "x", "group": "day"}]
+    "filters", [{"day_from": "nonsense"}, {"kind": "x"}, {"source": "x"}, {"group": "x"}, {"page": "x", "group": "day"}]
 )
-def test_wrong_filters_are_told_not_raised(client: Client, alice: User, run: Run, asked: dict[str, str]) -> None:
+def test_wrong_filters_are_told_not_raised(client: Client, alice: User, run: Run, filters: dict[str, str]) -> None:
     client.force_login(alice)
-    assert client.get("/wallet/statement", asked).status_code == 200
+    assert client.get("/wallet/statement", filters).status_code == 200

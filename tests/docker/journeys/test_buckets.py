@@ -117,8 +117,8 @@ def test_there_and_back_by_schedule_and_before_a_deletion(desk: Desk, here: Engi
 
 
 def connect(desk: Desk, store: ObjectStore, key: Key) -> None:
-    given = {"name": "backups", "endpoint": store.endpoint, "region": REGION, "bucket": BUCKET, "root_folder": "berth"}
-    for name, text in {**given, "key_id": key.key_id, "secret": key.secret}.items():
+    form = {"name": "backups", "endpoint": store.endpoint, "region": REGION, "bucket": BUCKET, "root_folder": "berth"}
+    for name, text in {**form, "key_id": key.key_id, "secret": key.secret}.items():
         desk.page.fill(f"#connection-{name}", text)
     desk.look("connect")
     desk.page.get_by_role("button", name="Test and save").click()

@@ -83,8 +83,8 @@ def test_a_password_is_on_the_page_once(page: Client, running: Instance) -> None
 
 
 def test_the_log_is_shown_as_far_as_it_is_known(page: Client, rin: User, running: Instance) -> None:
-    asked = page.get(path(running, "logs"), headers=HTMX).content.decode()
-    assert "data-reading" in asked and "<html" not in asked
+    content = page.get(path(running, "logs"), headers=HTMX).content.decode()
+    assert "data-reading" in content and "<html" not in content
     search = LogSearch(q="<b>")
     lines = [["2026-11-21T10:00:00Z", "a <b>bold</b> line"]]
     LogRead.objects.create(instance=running, question=search.question, lines=lines, read_at=clock.now())

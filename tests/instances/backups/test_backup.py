@@ -90,13 +90,13 @@ def test_a_backup_of_a_newer_version_is_refused(folder: Path) -> None:
 def test_other_keys_and_another_currency_are_refused(folder: Path, settings: Settings, tmp_path: Path) -> None:
     theirs, settings.SECRET_KEY = settings.SECRET_KEY, "another one"
     assert "SECRET_KEY is not the backup's" in refused(folder)
-    given = tmp_path / "given"
-    given.mkdir()
-    (given / "relay_secret").write_text("is there")
-    assert "SECRET_KEY is not" in refused(folder, "--secrets", str(given))
-    assert (given / "secret_key").read_text() == theirs
-    assert (given / "secret_key").stat().st_mode & 0o077 == 0
-    assert (given / "relay_secret").read_text() == "is there", "never replaced"
+    chosen = tmp_path / "given"
+    chosen.mkdir()
+    (chosen / "relay_secret").write_text("is there")
+    assert "SECRET_KEY is not" in refused(folder, "--secrets", str(chosen))
+    assert (chosen / "secret_key").read_text() == theirs
+    assert (chosen / "secret_key").stat().st_mode & 0o077 == 0
+    assert (chosen / "relay_secret").read_text() == "is there", "never replaced"
     settings.SECRET_KEY, settings.MARKET_CURRENCY = theirs, "CNY"
     assert "MARKET_CURRENCY is CNY" in refused(folder)
 

@@ -56,8 +56,8 @@ class Database:
         manage = f"{sys.executable} manage.py"
         script = f"mount -t tmpfs -o size={size} none {place} && {manage} {command}"
         with self._begin([*leave, "sh", "-c", script], {"MANAGE": manage}, False) as running:
-            said, complained = running.communicate()
-        return running.returncode, complained + said
+            stdout, complained = running.communicate()
+        return running.returncode, complained + stdout
 
     def _begin(self, command: list[str], settings: dict[str, str], group: bool) -> subprocess.Popen[str]:
         env = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings.test", "DATABASE_URL": self.url} | settings
@@ -67,8 +67,8 @@ class Database:
     def manage(self, *words: str, **settings: str) -> tuple[int, str]:
         """The command's exit status and all that it said."""
         running = self.begin(*words, group=False, **settings)
-        said, complained = running.communicate()
-        return running.returncode, said + complained
+        stdout, complained = running.communicate()
+        return running.returncode, stdout + complained
 
 
 @pytest.fixture
@@ -103,9 +103,9 @@ def test_of_two_restores_at_once_the_second_is_refused(database: Database, backu
         wait_until("the first is about to write", begun.exists)
         code, output = database.manage("restore", "--from", str(backup))
         go.write_text("go\n")
-        said = "".join(first.communicate())
+        stdout = "".join(first.communicate())
     assert (code, "Another restore of this database is under way" in output) == (1, True), output
-    assert first.returncode == 0, said
+    assert first.returncode == 0, stdout
     assert database.rows("SELECT count(*) FROM marketplace_epoch") == [(1,)]
     code, output = database.manage("restore", "--from", str(backup), "--replace")
     assert code == 0, output

@@ -298,8 +298,8 @@ def paid_in_between(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sweep has read who cannot pay; then money comes in."""
     read = exhausted_sources
 
-    def read_then_pay(**asked: object) -> object:
-        found = read(**asked)  # type: ignore[arg-type]
+    def read_then_pay(**options: object) -> object:
+        found = read(**options)  # type: ignore[arg-type]
         assert found
         grant(alice, 100 * UNIT)
         return found

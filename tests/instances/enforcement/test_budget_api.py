@@ -28,8 +28,8 @@ class Api:
             method, f"/api/v1{path}", json.dumps(body), content_type="application/json", headers=self._token | headers
         )
 
-    def set(self, **asked: object) -> Any:
-        return self("POST", "/budgets", asked)
+    def set(self, **fields: object) -> Any:
+        return self("POST", "/budgets", fields)
 
 
 @pytest.fixture

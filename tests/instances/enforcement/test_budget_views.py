@@ -30,7 +30,7 @@ def text(page: Client, path: str) -> str:
     return reply.content.decode()
 
 
-def asked(user: User, limit: str, **more: str) -> dict[str, str]:
+def form(user: User, limit: str, **more: str) -> dict[str, str]:
     return {"over": f"member:{user.pk}", "limit_micros": limit, "period": "month", **more}
 
 
@@ -56,7 +56,7 @@ def test_strangers_are_sent_to_sign_in(client: Client) -> None:
 
 def test_a_budget_is_set_changed_and_removed(page: Client, rin: User) -> None:
     assert "No budgets yet" in text(page, "/wallet/budgets")
-    assert page.post("/wallet/budgets", asked(rin, "12.50")).status_code == 302
+    assert page.post("/wallet/budgets", form(rin, "12.50")).status_code == 302
     budget = Budget.objects.get()
     assert (budget.limit_micros, budget.hard, budget.scope) == (12_500_000, False, "member")
     assert "$12.50" in text(page, "/wallet/budgets")
@@ -71,8 +71,8 @@ def test_a_budget_is_set_changed_and_removed(page: Client, rin: User) -> None:
 
 
 def test_a_second_one_of_the_same_is_refused_in_words(page: Client, rin: User) -> None:
-    page.post("/wallet/budgets", asked(rin, "12.50"))
-    reply = page.post("/wallet/budgets", asked(rin, "30"))
+    page.post("/wallet/budgets", form(rin, "12.50"))
+    reply = page.post("/wallet/budgets", form(rin, "30"))
     assert reply.status_code == 409
     shown = reply.content.decode()
     assert "This budget already exists." in shown
@@ -85,7 +85,7 @@ def test_one_chooses_among_ones_own(page: Client, rin: User, bob: User, host: Fa
     assert f"instance:{mine.pk}" in shown
     assert "Robotics" not in shown
     for over in (f"member:{bob.pk}", f"team:{theirs.pk}", "member:x", "nothing"):
-        assert page.post("/wallet/budgets", asked(rin, "1", over=over)).status_code == 200
+        assert page.post("/wallet/budgets", form(rin, "1", over=over)).status_code == 200
     assert not Budget.objects.exists()
 
 

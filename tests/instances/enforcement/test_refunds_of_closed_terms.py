@@ -200,10 +200,10 @@ def test_a_run_that_its_host_has_ended_too_is_refunded_once(world: World) -> Non
     assert had["renter"] - money(world.renter, world.host)["renter"] == used - of_fault - refund == 0
 
 
-@pytest.mark.parametrize("given", [100_000_000, 80_000_000])
-def test_what_coupons_paid_goes_back_to_them(world: World, given: int) -> None:
+@pytest.mark.parametrize("coupon_hours", [100_000_000, 80_000_000])
+def test_what_coupons_paid_goes_back_to_them(world: World, coupon_hours: int) -> None:
     """No more cash comes back than was paid in cash: of 80 in coupons the rest of a day's price, of 100 none."""
-    create_code(code="DAY", kind="fixed", amount_micros=given, actor="staff", confirmed_by="second")
+    create_code(code="DAY", kind="fixed", amount_micros=coupon_hours, actor="staff", confirmed_by="second")
     redeem_code(owner_id=world.renter.pk, code="DAY")
     opened = clock.now()
     instance = running(world.renter, world.host, "reserved", term="day")
@@ -212,7 +212,7 @@ def test_what_coupons_paid_goes_back_to_them(world: World, given: int) -> None:
     assert Term.objects.get().state == "ended"
     reported = world.reports(instance)
     refund, fee = refund_of([Use(RESERVED, opened, ended)], until=reported)
-    cash = min(refund, max(0, 24 * TERM - given))
+    cash = min(refund, max(0, 24 * TERM - coupon_hours))
     assert world.upholds() == moved(refund, fee, renter=cash, coupon=refund - cash)
 
 

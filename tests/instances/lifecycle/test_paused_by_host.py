@@ -87,16 +87,16 @@ def test_any_mixture_is_charged_as_an_independent_sum_says(rin: User, host: Fake
     log = [(clock.now(), "running")]
     for _ in range(60):
         hours.advance(seconds=dice.choice([1, 5, 20, 60, 119, 121, 200]))
-        said = dice.choice(["running", "running", *CODES])
-        host.cut_off(instance, "" if said == "running" else "Something was done on the host.", said)
+        reported = dice.choice(["running", "running", *CODES])
+        host.cut_off(instance, "" if reported == "running" else "Something was done on the host.", reported)
         host.sync()
-        log.append((clock.now(), said))
+        log.append((clock.now(), reported))
     host.cut_off(instance, "")
     host.sync()
     log.append((clock.now(), "running"))
     stopped(rin, host, instance)
     gaps = [((after - before).total_seconds(), {one, other}) for (before, one), (after, other) in pairwise(log)]
-    assert charged(instance.pk) == SECOND * sum(gap for gap, said in gaps if said == {"running"} and gap <= BRIDGE)
+    assert charged(instance.pk) == SECOND * sum(gap for gap, reported in gaps if reported == {"running"} and gap <= BRIDGE)
     assert_sound()
 
 

@@ -61,9 +61,9 @@ def conn(connection: Connection) -> str:
     return f"conn_{connection.pk.hex}"
 
 
-def tell(host: FakeHost, phase: str, **said: Any) -> None:
+def tell(host: FakeHost, phase: str, **fields: Any) -> None:
     """What the host's agent says of all that it is asked."""
-    rows = [OperationRow(order.id, phase, **with_message(said)) for order in desired_operations(host.host.pk)]
+    rows = [OperationRow(order.id, phase, **with_message(fields)) for order in desired_operations(host.host.pk)]
     record_operations(host_id=host.host.pk, rows=rows, at=clock.now())
     apply_results()
 
@@ -144,8 +144,8 @@ def test_a_volume_is_synced_with_progress_and_one_at_a_time(
     third = must(call(api, path, wish), 202)
     tell(host, "failed", failure_code="storage_unreachable", detail="It does not answer.")
     failed = must(api.get(f"/api/v1/syncs/{third['id']}"), 200)
-    said = {"code": "english", "params": {"sentence": "It does not answer."}}
-    assert failed["failure"] == {"code": "storage_unreachable", "detail": "It does not answer.", "message": said}
+    fields = {"code": "english", "params": {"sentence": "It does not answer."}}
+    assert failed["failure"] == {"code": "storage_unreachable", "detail": "It does not answer.", "message": fields}
     assert event_count("sync.failed") == 1
     listed = must(api.get(f"/api/v1{path}"), 200)["results"]
     assert {row["id"] for row in listed} == {third["id"], second["id"], begun["id"]}

@@ -62,7 +62,7 @@ def test_fault_068_bid_loops_move_no_rent_faster_than_the_rules(
         for at in moments(each, "preempted"):
             runs = [start for start in [begun, *moments(each, "running")] if start <= at]
             assert at - runs[-1] >= least, "nobody is outbid before the time that is promised"
-            notices = [said for said in moments(each, "preempt_notice") if said <= at]
+            notices = [at_notice for at_notice in moments(each, "preempt_notice") if at_notice <= at]
             assert at - notices[-1] >= SPOT_NOTICE
 
 

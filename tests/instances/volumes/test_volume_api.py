@@ -176,12 +176,12 @@ def test_a_start_that_read_the_instance_before_the_attachment_fails(api: Client,
 def test_with_the_rent(api: Client, rin: User, host: FakeHost) -> None:
     volume = make_volume(api, host)
     quote = must(call(api, "/quotes", {"offer": f"offr_{host.offer.pk.hex}"}), 201)["id"]
-    asked = {"quote_id": quote, "volume_ids": [volume["id"]]}
-    made = must(call(api, "/instances", asked), 201)
+    requested = {"quote_id": quote, "volume_ids": [volume["id"]]}
+    made = must(call(api, "/instances", requested), 201)
     assert must(api.get(f"/api/v1/volumes/{volume['id']}"), 200)["attached_to"] == made["id"]
     other = must(call(api, "/quotes", {"offer": f"offr_{host.offer.pk.hex}"}), 201)["id"]
     with refused():
-        assert code(call(api, "/instances", {**asked, "quote_id": other})) == "409 volume_busy"
+        assert code(call(api, "/instances", {**requested, "quote_id": other})) == "409 volume_busy"
     assert must(api.get("/api/v1/instances"), 200)["results"][0]["id"] == made["id"], "nothing was rented"
 
 

@@ -106,12 +106,12 @@ def test_every_mode_and_state_ends(rin: User, stella: User, host: FakeHost, hour
     host.settle()
     stopping = order_running(rin, host)
     stop_instance(renter=rin, instance_id=stopping.pk)
-    asked = rented(rin, host, "hourly", data_disk_gb=80)
+    snapshotted = rented(rin, host, "hourly", data_disk_gb=80)
     prepaid = running(rin, host, "reserved", term="day")
-    before = {row.pk for row in (kept, stopping, asked, prepaid)}
+    before = {row.pk for row in (kept, stopping, snapshotted, prepaid)}
     die(hours)
     written_off(host, stella)
-    assert {reload(row).state for row in (kept, stopping, asked, prepaid)} == {"gone"}
+    assert {reload(row).state for row in (kept, stopping, snapshotted, prepaid)} == {"gone"}
     assert len(before) == 4
     all_is_settled(host)
 

@@ -209,11 +209,11 @@ def test_every_preset_ends_in_a_search_that_can_be_written_down(preset: str) -> 
 
 def test_the_search_asks_for_what_the_steps_say() -> None:
     advice = advise(PRESETS["chat-70b"])
-    asked = {(each.term, each.op): each.value for each in advice.query.conditions}
-    assert asked["vram", Op.GE] == advice.plan.vram_gb
+    conditions = {(each.term, each.op): each.value for each in advice.query.conditions}
+    assert conditions["vram", Op.GE] == advice.plan.vram_gb
     assert Condition("disk", Op.EQ, "nvme") in advice.query.conditions  # 140 GB are to load in two minutes
     assert advice.query.data_disk_gb == advice.needs.disk_gb
-    assert "Kepler" not in str(asked["architecture", Op.IN])
+    assert "Kepler" not in str(conditions["architecture", Op.IN])
 
 
 def test_known_amounts_sort_by_value_and_unknown_ones_by_price() -> None:

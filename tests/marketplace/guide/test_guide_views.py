@@ -116,7 +116,7 @@ def test_the_part_pushes_an_address_that_shows_the_same(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"parameters": "much"}, "Enter a number, such as 500, 110M or 7B."),
         ({"parameters": "900T"}, "From 100k to 10T."),
@@ -126,22 +126,22 @@ def test_the_part_pushes_an_address_that_shows_the_same(client: Client) -> None:
         ({"deadline_hours": "5"}, "enter the amount of work"),
     ],
 )
-def test_what_makes_no_sense_is_said_at_its_field(client: Client, change: dict[str, str], said: str) -> None:
+def test_what_makes_no_sense_is_said_at_its_field(client: Client, change: dict[str, str], message: str) -> None:
     text = page(client, "/advisor", **(fields_of(PRESETS["chat-7b"]) | change))
-    assert said in text
+    assert message in text
     assert 'class="reasons"' not in text
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"task": "train", "parameters": "1T"}, "No single host has enough GPU memory"),
         ({"items": "1T", "deadline_hours": "1"}, "No single host can finish this in time"),
         ({"task": "train", "parameters": "1M", "dataset_gb": "900000"}, "No data disk is large enough"),
     ],
 )
-def test_impossible_wishes_are_refused_in_words(client: Client, change: dict[str, str], said: str) -> None:
-    assert said in page(client, "/advisor", **(fields_of(PRESETS["chat-7b"]) | change))
+def test_impossible_wishes_are_refused_in_words(client: Client, change: dict[str, str], message: str) -> None:
+    assert message in page(client, "/advisor", **(fields_of(PRESETS["chat-7b"]) | change))
 
 
 def test_a_presets_shape_goes_with_its_size() -> None:

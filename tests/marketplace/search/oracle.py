@@ -90,8 +90,8 @@ def fact(offer: Offer, term: str, query: OfferQuery, now: datetime) -> Any:
 
 def holds(offer: Offer, condition: Condition, query: OfferQuery, now: datetime) -> bool:
     found = fact(offer, condition.term, query, now)
-    asked = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-    wanted = [_in_unit(condition.term, each) for each in asked]
+    requested = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    wanted = [_in_unit(condition.term, each) for each in requested]
     if condition.op in (Op.NE, Op.NOT_IN):
         return found is None or found not in wanted
     if found is None:
@@ -101,14 +101,14 @@ def holds(offer: Offer, condition: Condition, query: OfferQuery, now: datetime) 
     return COMPARED[condition.op](found, wanted[0])
 
 
-def _in_unit(term: str, asked: Any) -> Any:
+def _in_unit(term: str, requested: Any) -> Any:
     match TERMS[term].kind:
         case Kind.VERSION:
-            return version(asked)
+            return version(requested)
         case Kind.NUMBER | Kind.MONEY:
-            return Fraction(asked)
+            return Fraction(requested)
         case _:
-            return asked
+            return requested
 
 
 def wishes(query: OfferQuery, now: datetime) -> dict[str, Callable[[Offer], bool]]:
@@ -152,8 +152,8 @@ class Oracle:
 
     def matching(self, left_out: Callable[[Any], bool] = lambda what: False, but_for: int = -1) -> list[Offer]:
         """Open offers under every part but those that are left out."""
-        asked = [place for place, what in enumerate(self.parts) if place != but_for and not left_out(what)]
-        return [offer for offer in self.open if all(self.answers[offer.pk][place] for place in asked)]
+        requested = [place for place, what in enumerate(self.parts) if place != but_for and not left_out(what)]
+        return [offer for offer in self.open if all(self.answers[offer.pk][place] for place in requested)]
 
     def in_order(self) -> list[Offer]:
         query = self.query

@@ -307,10 +307,10 @@ def test_a_failure_half_way_makes_it_start_anew(hana: User, monkeypatch: pytest.
 @pytest.mark.django_db(transaction=True)
 def test_searches_that_wait_for_one_in_vain_do_not_wait_anew(hana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock of the table: each search would hold up all that come after it for as long as a lock may be waited for."""
-    holding, met, asked = threading.Event(), threading.Event(), []
+    holding, met, requested = threading.Event(), threading.Event(), []
 
     def refuse(*_: object) -> Any:
-        asked.append(threading.get_ident())
+        requested.append(threading.get_ident())
         holding.set()
         assert met.wait(20)
         raise OperationalError("canceling statement due to lock timeout")
@@ -332,7 +332,7 @@ def test_searches_that_wait_for_one_in_vain_do_not_wait_anew(hana: User, monkeyp
         met.set()
         assert first.result(20) == "canceling statement due to lock timeout"
         assert {other.result(20) for other in others} == {"a search before this one waited for the table in vain"}
-    assert len(asked) == 1
+    assert len(requested) == 1
     monkeypatch.undo()
     assert found() == [], "who comes later asks again"
 

@@ -111,8 +111,8 @@ def test_nothing_older_is_written_over_what_a_search_read_meanwhile(settings: An
     """It has read rows and is held up; a search that must be exact reads newer ones."""
     read, go_on, rows = threading.Event(), threading.Event(), snapshot._rows
 
-    def held_up(where: str, asked: Any) -> Any:
-        found = rows(where, asked)
+    def held_up(where: str, key: Any) -> Any:
+        found = rows(where, key)
         if threading.current_thread().name == THREAD:
             read.set()
             assert go_on.wait(PATIENCE_S)

@@ -40,13 +40,13 @@ def ask(client: Client, host: Host, query: str = "", **rest: Any) -> Any:
 def test_asked_for_and_read(hana: User, host: Host) -> None:
     client = api(hana)
     assert client.get(address(host)).json() == {"results": []}
-    asked = ask(client, host)
-    assert asked.status_code == 202
-    assert asked.json()["verdict"] == "pending"
-    assert asked.json()["asked_by"] == "owner"
+    requested = ask(client, host)
+    assert requested.status_code == 202
+    assert requested.json()["verdict"] == "pending"
+    assert requested.json()["asked_by"] == "owner"
     put_to_test(host, but(good_rows(host), "disk_read", value=12.0, actual="12 MB/s"))
     (test,) = client.get(address(host)).json()["results"]
-    assert (test["id"], test["verdict"], test["simulated"]) == (asked.json()["id"], "failed", False)
+    assert (test["id"], test["verdict"], test["simulated"]) == (requested.json()["id"], "failed", False)
     (disk,) = [check for check in test["checks"] if check["id"] == "disk_read"]
     assert disk["passed"] is False
     assert (disk["actual"], disk["required"]) == ("12 MB/s", "at least 100 MB/s")

@@ -244,10 +244,10 @@ def test_the_market_asks_a_new_host_once(host: Host) -> None:
 
 def test_the_market_asks_again_after_a_week(host: Host) -> None:
     test = put_to_test(host)
-    for days, asked in ((6.9, 0), (7.1, 1)):
+    for days, requested in ((6.9, 0), (7.1, 1)):
         later = clock.now() + timedelta(days=days)
         seen(host, later)
-        assert run_self_test_sweep(now=later) == asked
+        assert run_self_test_sweep(now=later) == requested
     assert SELF_TEST_EVERY < VERIFIED_FOR, "or every host would lapse"
     assert test.verdict == Verdict.PASSED
 
@@ -255,12 +255,12 @@ def test_the_market_asks_again_after_a_week(host: Host) -> None:
 def test_an_agent_that_never_answers_is_asked_a_few_times_a_day(host: Host) -> None:
     now = clock.now()
     run_self_test_sweep(now=now)
-    asked = 0
+    requested = 0
     for minutes in range(0, 24 * 60, 10):
         later = now + timedelta(minutes=minutes)
         seen(host, later)
-        asked += run_self_test_sweep(now=later)
-    assert asked == timedelta(days=1) // SELF_TEST_PAUSE - 1
+        requested += run_self_test_sweep(now=later)
+    assert requested == timedelta(days=1) // SELF_TEST_PAUSE - 1
 
 
 @pytest.mark.parametrize("silent_for", [timedelta(minutes=2), timedelta(days=1)])

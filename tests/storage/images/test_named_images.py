@@ -227,9 +227,9 @@ def test_a_quote_reads_a_name_again_that_was_not_read_lately(
     image = post(client, "/images", {"name": f"{registry.host}/team/app:v1"}).json()
     sync_request = {"offer": public_id("offr", offer.pk), "image": image["slug"]}
     assert post(client, "/quotes", sync_request).status_code == 201
-    asked = len(registry.asked)
+    request_count = len(registry.asked)
     assert post(client, "/quotes", sync_request).status_code == 201
-    assert len(registry.asked) == asked
+    assert len(registry.asked) == request_count
     digest = registry.add("team/app", "v1", layers=[{"new": b"new"}])
     Image.objects.update(checked_at=clock.now() - timedelta(minutes=11))
     quoted = post(client, "/quotes", sync_request)

@@ -67,21 +67,21 @@ def test_a_grant_opens_what_it_names_and_no_more() -> None:
 
 def test_the_registry_can_check_it() -> None:
     token = ask(*registry_grant(OWNER, IMAGE, PULL), f"repository:{PLACE}:pull").json()["token"]
-    said, _, signature = token.rpartition(".")
+    payload, _, signature = token.rpartition(".")
     halves = base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4))
     assert part(token, 0)["alg"] == "ES256"
     key = load_der_x509_certificate(base64.b64decode(part(token, 0)["x5c"][0])).public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     pair = (int.from_bytes(halves[:32], "big"), int.from_bytes(halves[32:], "big"))
-    key.verify(encode_dss_signature(*pair), said.encode(), ec.ECDSA(SHA256()))
+    key.verify(encode_dss_signature(*pair), payload.encode(), ec.ECDSA(SHA256()))
     claims = part(token, 1)
     assert (claims["iss"], claims["aud"], claims["exp"] - claims["iat"]) == ("berth", "berth", 600)
 
 
 def test_what_is_no_grant_opens_nothing(settings: Any) -> None:
     username, password = registry_grant(OWNER, IMAGE, PULL)
-    said, _, seal = password.partition(".")
-    forged = base64.urlsafe_b64encode(base64.urlsafe_b64decode(said).replace(b"pull", b"push")).decode()
+    payload, _, seal = password.partition(".")
+    forged = base64.urlsafe_b64encode(base64.urlsafe_b64decode(payload).replace(b"pull", b"push")).decode()
     for wrong in ((username, f"{forged}.{seal}"), (username, ""), ("root", password), (username, "é.x")):
         assert ask(*wrong, f"repository:{PLACE}:pull").status_code == 401
     assert Client().get("/registry/token").status_code == 401

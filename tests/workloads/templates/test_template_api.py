@@ -354,8 +354,8 @@ def test_each_official_image_has_a_template(api: Client, able: FakeHost, client:
     for name, flavour in wanted.items():
         row = shown["berth-base" if name == "base" else f"{name}-cpu"]
         assert [port["port"] for port in row["version"]["ports"]] == ([flavour.port] if flavour.port else []), name
-        asked = {"inputs": {"MODEL": "some/model"}} if name in ("llm", "diffusion") else {}
-        assert quoted(api, able, launch_template=row["slug"], data_disk_gb=10, **asked).status_code == 201, name
+        requested = {"inputs": {"MODEL": "some/model"}} if name in ("llm", "diffusion") else {}
+        assert quoted(api, able, launch_template=row["slug"], data_disk_gb=10, **requested).status_code == 201, name
 
 
 def test_an_official_template_takes_the_newest_image_for_gpus(db: None, client: Client) -> None:

@@ -135,7 +135,7 @@ def test_form_makes_and_changes_a_template(page: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"env-0-value": "v"}, "launch.secrets"),
         ({"ports": "web"}, "ports"),
@@ -144,9 +144,9 @@ def test_form_makes_and_changes_a_template(page: Client) -> None:
         ({"filter": "vram>=8 count>=2"}, "filter"),
     ],
 )
-def test_form_says_what_is_wrong(page: Client, changes: dict[str, str], said: str) -> None:
+def test_form_says_what_is_wrong(page: Client, changes: dict[str, str], message: str) -> None:
     answer = page.post("/templates/new", {**FORM, **changes})
-    assert answer.status_code == 400 and f"<code>{said}</code>" in answer.content.decode()
+    assert answer.status_code == 400 and f"<code>{message}</code>" in answer.content.decode()
 
 
 PLANTED = ("pl4nted-of-the-hub", "pl4nted-of-the-log")

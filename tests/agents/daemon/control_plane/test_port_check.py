@@ -24,7 +24,7 @@ class FakeMarket:
     says: dict[str, object] = field(default_factory=lambda: {"reached": True, "reason": ""})
     says_of_udp: dict[str, object] | None = None  # None: a relay of before, which dials by TCP whatever it is asked
     leave: int = 200
-    asked: list[dict[str, list[str]]] = field(default_factory=list)
+    queries: list[dict[str, list[str]]] = field(default_factory=list)
     url: str = ""
 
 
@@ -39,9 +39,9 @@ def market(fake: FakeMarket) -> Iterator[FakeMarket]:
             self._reply(fake.leave, {"url": f"{fake.url}/relay", "ticket": "t", "detail": "Later."})
 
         def do_GET(self) -> None:
-            asked = parse_qs(urlsplit(self.path).query)
-            fake.asked.append(asked)
-            self._reply(200, fake.says if asked.get("protocol") != ["udp"] else fake.says_of_udp or fake.says)
+            query = parse_qs(urlsplit(self.path).query)
+            fake.queries.append(query)
+            self._reply(200, fake.says if query.get("protocol") != ["udp"] else fake.says_of_udp or fake.says)
 
         def _reply(self, status: int, words: dict[str, object]) -> None:
             body = json.dumps(words).encode()
@@ -78,17 +78,17 @@ def test_both_ends_of_the_range_are_dialled() -> None:
     fake = FakeMarket()
     (check,) = found(fake)
     assert (check.id, check.passed) == ("ports", True)
-    dialled = [asked for asked in fake.asked if "protocol" not in asked]
-    first, last = (int(asked["port"][0]) for asked in dialled)
+    dialled = [query for query in fake.queries if "protocol" not in query]
+    first, last = (int(query["port"][0]) for query in dialled)
     assert 23_450 <= first < last <= 23_470
-    assert len({asked["nonce"][0] for asked in dialled}) == 2
+    assert len({query["nonce"][0] for query in dialled}) == 2
 
 
 def test_udp_is_tried_at_both_ends_too() -> None:
     fake = FakeMarket(says_of_udp={"reached": True, "reason": "", "protocol": "udp"})
     _, check = found(fake)
     assert (check.id, check.passed, check.required) == ("udp_ports", True, "UDP 23450-23470 open at 203.1.2.3")
-    first, last = (int(asked["port"][0]) for asked in fake.asked if asked.get("protocol") == ["udp"])
+    first, last = (int(query["port"][0]) for query in fake.queries if query.get("protocol") == ["udp"])
     assert 23_450 <= first < last <= 23_470
 
 

@@ -59,9 +59,9 @@ def test_nothing_given_leaves_the_call_as_it_was() -> None:
     assert spec_of(wanted(launch=None)) != spec_of(wanted())
 
 
-@pytest.mark.parametrize(("asked", "ram", "size"), [(100, 1000, 100), (5000, 1000, 1000), (0, 1000, 500)])
-def test_shared_memory_stays_within_the_memory(asked: int, ram: int, size: int) -> None:
-    made = body(wanted(launch=replace(LAUNCH, shm_mb=asked), ram_mb=ram))
+@pytest.mark.parametrize(("requested", "ram", "size"), [(100, 1000, 100), (5000, 1000, 1000), (0, 1000, 500)])
+def test_shared_memory_stays_within_the_memory(requested: int, ram: int, size: int) -> None:
+    made = body(wanted(launch=replace(LAUNCH, shm_mb=requested), ram_mb=ram))
     assert made["HostConfig"]["ShmSize"] == size * 1024**2
 
 

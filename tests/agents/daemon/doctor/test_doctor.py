@@ -37,13 +37,13 @@ def findings(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tupl
     return code, {row["id"]: Finding(**row) for row in json.loads(capsys.readouterr().out)}
 
 
-@pytest.mark.parametrize(("name", "said", "promise", "remedy"), UNFIT, ids=[row[0] for row in UNFIT])
+@pytest.mark.parametrize(("name", "answers", "promise", "remedy"), UNFIT, ids=[row[0] for row in UNFIT])
 def test_an_engine_that_breaks_a_promise_is_refused(
-    *, name: str, said: dict[str, Any], promise: str, remedy: str, market: Market, state: Path, tmp_path: Path,
+    *, name: str, answers: dict[str, Any], promise: str, remedy: str, market: Market, state: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """At enrolment, at each start, and in the doctor's words: which promise it is, and what to type."""
-    with OtherEngine(tmp_path, **said) as engine:
+    with OtherEngine(tmp_path, **answers) as engine:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{engine.socket}")
         assert main(["enrol", "--url", market.url, "--token", "join", "--state-dir", str(state)]) == 1
         [line] = capsys.readouterr().err.strip().splitlines()

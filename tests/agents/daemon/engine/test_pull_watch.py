@@ -71,13 +71,13 @@ def test_trying_again_and_again_is_no_progress() -> None:
 
 
 def test_the_end_is_the_end() -> None:
-    said: list[Said] = []
+    messages: list[Said] = []
     supervise_pull(
         lambda: iter([_line("a", "Downloading", 1, MIB)]),
-        _pull(said=lambda one, layers: said.append(one)),
+        _pull(said=lambda one, layers: messages.append(one)),
         threading.Event(),
     )
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
 def test_fault_039_an_image_that_fills_the_disk_is_ended() -> None:
@@ -160,10 +160,10 @@ def test_what_came_in_a_burst_is_told_though_nothing_comes_after_it() -> None:
         yield _line("a", "Downloading", 1, MIB)
         let_go.wait(10)
 
-    def said(_said: Said, layers: tuple[LayerProgress, ...]) -> None:
+    def messages(_said: Said, layers: tuple[LayerProgress, ...]) -> None:
         if layers:
             notified.set()
             let_go.set()
 
-    supervise_pull(lines, ImageRequest("x", said), threading.Event())
+    supervise_pull(lines, ImageRequest("x", messages), threading.Event())
     assert notified.is_set()

@@ -52,7 +52,7 @@ def probe(library: Path, env: dict[str, str] | None = None, later: dict[str, str
 
 
 def test_what_nvml_says_is_told(library: Path) -> None:
-    driver, facts, samples, nvlink, asked = probe(library)
+    driver, facts, samples, nvlink, calls = probe(library)
     assert driver == ["560.35.03", "12.6"]
     assert [item["uuid"] for item in facts] == UUIDS
     assert [(item["name"], item["vram_mb"]) for item in facts] == [("NVIDIA GeForce RTX 4090", 24564), ("Tesla T4", 15360)]
@@ -61,8 +61,8 @@ def test_what_nvml_says_is_told(library: Path) -> None:
     assert samples[0] == {"uuid": UUIDS[0], "util_pct": 90, "vram_used_mb": 1000, "temperature_c": 71, "power_w": 410}
     assert samples[1]["power_w"] == 0, "not every GPU answers every question"
     assert nvlink is False, "neither GPU knows NVLink"
-    assert asked[0] == [0, pytest.approx(82.575, abs=0.01)], "cores × 2 × clock"
-    assert asked[1] == [0, None]
+    assert calls[0] == [0, pytest.approx(82.575, abs=0.01)], "cores × 2 × clock"
+    assert calls[1] == [0, None]
 
 
 @pytest.mark.parametrize(("linked", "expected"), [("2", True), ("1", False), ("0", False)])
@@ -71,13 +71,13 @@ def test_nvlink_joins_every_gpu_or_none(library: Path, linked: str, expected: bo
 
 
 def test_a_gpu_off_the_bus_says_nothing_of_nvlink(library: Path) -> None:
-    _, _, _, nvlink, asked = probe(library, {"FAKE_NVML_NVLINK": "2"}, later={"FAKE_NVML_LOST": "1"})
-    assert (nvlink, asked[1]) == (None, [None, None])
+    _, _, _, nvlink, calls = probe(library, {"FAKE_NVML_NVLINK": "2"}, later={"FAKE_NVML_LOST": "1"})
+    assert (nvlink, calls[1]) == (None, [None, None])
 
 
 def test_programs_of_others_are_counted(library: Path) -> None:
-    asked = probe(library, {"FAKE_NVML_PROCESSES": "3"})[4]
-    assert [processes for processes, _ in asked] == [3, 0]
+    calls = probe(library, {"FAKE_NVML_PROCESSES": "3"})[4]
+    assert [processes for processes, _ in calls] == [3, 0]
 
 
 def test_fault_049_a_gpu_off_the_bus_is_the_same_gpu_and_unhealthy(library: Path) -> None:
@@ -96,11 +96,11 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize(("name", "value", "said"), TROUBLES.values(), ids=TROUBLES.keys())
-def test_fault_051_a_gpu_in_trouble_is_unfit_until_that_is_over(library: Path, name: str, value: str, said: str) -> None:
+@pytest.mark.parametrize(("name", "value", "message"), TROUBLES.values(), ids=TROUBLES.keys())
+def test_fault_051_a_gpu_in_trouble_is_unfit_until_that_is_over(library: Path, name: str, value: str, message: str) -> None:
     _, facts, samples, *_ = probe(library, later={name: value})
     assert [item["healthy"] for item in facts] == [True, False]
-    assert said in facts[1]["detail"]
+    assert message in facts[1]["detail"]
     assert len(samples) == 2, "whoever has it goes on"
     _, facts, *_ = probe(library, {name: value}, later={name: "0"} if name not in COUNTED else {})
     assert facts[1]["healthy"] == (name not in COUNTED), "a reset or cool air makes it fit again"

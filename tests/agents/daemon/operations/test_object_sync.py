@@ -41,7 +41,7 @@ def test_figures_are_the_last_that_were_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("lines", "code"),
     [
         ("AccessDenied: Access Denied status code: 403", "storage_login_refused"),
         ("write /disk/a: no space left on device", "disk_full"),
@@ -50,13 +50,13 @@ def test_figures_are_the_last_that_were_told() -> None:
         ("NoSuchBucket: gone", "bucket_missing"),
     ],
 )
-def test_why_it_failed(said: str, code: str) -> None:
-    assert failure_of(1, [said], ["hush"])[0] == code
+def test_why_it_failed(lines: str, code: str) -> None:
+    assert failure_of(1, [lines], ["hush"])[0] == code
 
 
 def test_what_a_renter_reads_holds_no_login() -> None:
-    said = ["Attempt 1/3 failed", 'a: Put "https://x/y?X-Amz-Credential=AKIA&X-Amz-Signature=1": odd AKIA hush\x1b']
-    code, detail = failure_of(1, said, ["hush", "AKIA"])
+    lines = ["Attempt 1/3 failed", 'a: Put "https://x/y?X-Amz-Credential=AKIA&X-Amz-Signature=1": odd AKIA hush\x1b']
+    code, detail = failure_of(1, lines, ["hush", "AKIA"])
     assert code == "sync_failed"
     assert not {"AKIA", "hush", "X-Amz-Signature", "\x1b"} & set(detail.split())
     assert "Signature" not in detail

@@ -49,10 +49,10 @@ def test_the_end_of_what_matches_as_far_as_it_fits() -> None:
 
 def test_the_newest_container_is_read(tmp_path: Path) -> None:
     runtime = SimulatedRuntime(tmp_path / "sim.json")
-    asked: list[tuple[str, int | None, float | None]] = []
+    requests: list[tuple[str, int | None, float | None]] = []
 
     def source(container: str, tail: int | None, since: float | None) -> bytes:
-        asked.append((container, tail, since))
+        requests.append((container, tail, since))
         return b"T one\nT two\n"
 
     reader = LogReader(runtime, source)
@@ -69,4 +69,4 @@ def test_the_newest_container_is_read(tmp_path: Path) -> None:
     assert json.loads(read(tail="1")["lines"]) == [["T", "two"]]
     assert read(tail="2") == {"lines": '[["T", "one"], ["T", "two"]]', "cut": ""}
     read(tail="9", q="x", since="12.5")
-    assert asked == [(newest, 2, None), (newest, 3, None), (newest, None, 12.5)]
+    assert requests == [(newest, 2, None), (newest, 3, None), (newest, None, 12.5)]

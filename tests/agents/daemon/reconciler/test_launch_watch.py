@@ -184,14 +184,14 @@ def test_states(connect: Callable[[int], socket.socket], age: float, state: str)
 
 def test_a_program_that_answers_in_turns_costs_no_report_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.daemon.reconciler.readiness.POLL_COMING", 0.01)
-    asked, changed = count(), list[int]()
+    queries, changed = count(), list[int]()
 
     def connect(port: int) -> socket.socket:
-        return served(b"HTTP/1.1 204 No\r\n\r\n" if next(asked) % 2 else b"HTTP/1.1 500 No\r\n\r\n")(port)
+        return served(b"HTTP/1.1 204 No\r\n\r\n" if next(queries) % 2 else b"HTTP/1.1 500 No\r\n\r\n")(port)
 
     prober = ReadinessProber(ReadinessCheck("http", 80, "/x", 0), "run", 99.0, connect, lambda: changed.append(1))
     try:
-        eventually(lambda: next(asked) > 20)
+        eventually(lambda: next(queries) > 20)
     finally:
         prober.stop()
     assert changed == [1]

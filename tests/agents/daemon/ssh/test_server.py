@@ -443,8 +443,8 @@ def test_a_client_cannot_fill_the_memory_of_the_agent(
 
     async def story() -> None:
         async with login(order, client_keys=[key]) as connection:
-            said = str((await connection.run("env | grep -c ^LC_", env=long | many)).stdout)
-            assert said == "64\n"
+            output = str((await connection.run("env | grep -c ^LC_", env=long | many)).stdout)
+            assert output == "64\n"
             async with connection.start_sftp_client() as sftp, sftp.open("large", "rb", block_size=0) as file:
                 assert len(bytes(await file.read(2**20))) == 256 * 1024, "a part is a lawful answer"
 

@@ -184,24 +184,24 @@ def line() -> OpenConnection:
     return OpenConnection(near, EncryptedChannel(near, KEY, is_source=False), direct=far is not None)
 
 
-def _call_when(asked: threading.Event, meeting: ConnectionRendezvous, opened: OpenConnection) -> None:
+def _call_when(requested: threading.Event, meeting: ConnectionRendezvous, opened: OpenConnection) -> None:
     def call() -> None:
-        asked.wait(10)
+        requested.wait(10)
         meeting.called(opened)
 
     threading.Thread(target=call).start()
 
 
 def test_a_call_comes_before_a_relay_at_which_nobody_is() -> None:
-    meeting, asked, hold = ConnectionRendezvous(), threading.Event(), threading.Event()
+    meeting, requested, hold = ConnectionRendezvous(), threading.Event(), threading.Event()
 
     def by_relay() -> OpenConnection:
-        asked.set()
+        requested.set()
         hold.wait(10)
         raise OSError("nobody came")
 
     called = line()
-    _call_when(asked, meeting, called)
+    _call_when(requested, meeting, called)
     assert meeting.wait(by_relay) is called
     hold.set()
 
@@ -211,14 +211,14 @@ def test_a_new_call_ends_a_line_that_is_broken_without_a_word() -> None:
 
     first, second = line(), line()
     first.line.close = lambda: closed.append("first")  # type: ignore[method-assign]  # what a socket would wake up from
-    asked = threading.Event()
+    requested = threading.Event()
 
     def by_relay() -> OpenConnection:
-        asked.set()
+        requested.set()
         threading.Event().wait(0.2)
         raise OSError("nobody came")
 
-    _call_when(asked, meeting, first)
+    _call_when(requested, meeting, first)
     assert meeting.wait(by_relay) is first
     meeting.called(second)
     assert closed == ["first"] and meeting.wait(by_relay) is second
