@@ -191,9 +191,7 @@ def _check_allowed(source: Instance, verb: str, to: Destination) -> None:
     if source.awaits_root:
         raise IllegalTransition("Its new system disk hasn't run yet: start it once, then stop it.", actions=source.actions)
     if open_transfer(source.pk) is not None:
-        raise IllegalTransition(
-            "Its last migration is still being cleaned up. Try again in a minute.", actions=source.actions
-        )
+        raise IllegalTransition("The last migration is still being cleaned up; try again soon.", actions=source.actions)
     check_not_restoring(source)
     if source.pk in running_syncs([source.pk]):
         raise VolumeBusy(
@@ -203,8 +201,7 @@ def _check_allowed(source: Instance, verb: str, to: Destination) -> None:
         return
     if source.billing_mode not in _MODES or source.holds_gpus:
         raise IllegalTransition(
-            "Only an instance that is paid hourly or tiered, and keeps no GPUs, can move. Change how it is paid for, or let"
-            " its GPUs go, first.",
+            "Only on-demand or tiered instances without kept GPUs can move: change the mode or release the GPUs first.",
             actions=source.actions,
         )
     if mounts_of(source.pk):
