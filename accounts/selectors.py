@@ -120,7 +120,7 @@ def tokens_of(user: User) -> QuerySet[ApiToken]:
 def token_of(user: User, token_id: UUID) -> ApiToken:
     token = tokens_of(user).filter(pk=token_id).first()
     if token is None:
-        raise NotFound("There is no such token.")
+        raise NotFound("This token doesn't exist.")
     return token
 
 
@@ -165,7 +165,7 @@ def team_of(user: User, team_id: UUID) -> Team:
     """
     team = teams_of(user).filter(pk=team_id).first()
     if team is None:
-        raise NotFound("There is no such team.")
+        raise NotFound("This team doesn't exist.")
     return team
 
 
@@ -199,7 +199,7 @@ def joined_member(team_id: UUID, user_id: UUID) -> Membership:
     """
     member = members_of(team_id).filter(user_id=user_id).first()
     if member is None:
-        raise NotFound("There is no such member.")
+        raise NotFound("This member doesn't exist.")
     return member
 
 
@@ -212,7 +212,7 @@ def owned_team_member(owner: User, user_id: UUID) -> User:
     owned = Membership.objects.filter(user=owner, role=Membership.Role.OWNER).values("team")
     member = User.objects.filter(pk=user_id, memberships__team__in=owned).first()
     if member is None:
-        raise NotFound("There is no such member of a team of yours.")
+        raise NotFound("This person isn't a member of any of your teams.")
     return member
 
 
@@ -250,7 +250,7 @@ def invitation_of(user: User, secret: str) -> Membership:
     open_ones = Membership.objects.select_related("team").filter(user=None, invite_hash=secret_digest(secret))
     invitation = open_ones.filter(email__iexact=user.email).first()
     if invitation is None:
-        raise NotFound("There is no such invitation for your address.")
+        raise NotFound("No invitation for your address was found.")
     if invitation.expires_at is None or invitation.expires_at <= clock.now():
         raise InvitationExpired
     return invitation
@@ -283,7 +283,7 @@ def webhook_of(user: User, webhook_id: UUID) -> Webhook:
     """
     hook = webhooks_of(user).filter(pk=webhook_id).first()
     if hook is None:
-        raise NotFound("There is no such webhook.")
+        raise NotFound("This webhook doesn't exist.")
     return hook
 
 
@@ -295,5 +295,5 @@ def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
 def delivery_of(user: User, webhook_id: UUID, delivery_id: UUID) -> WebhookDelivery:
     delivery = deliveries_of(webhook_of(user, webhook_id)).filter(pk=delivery_id).first()
     if delivery is None:
-        raise NotFound("There is no such delivery.")
+        raise NotFound("This delivery doesn't exist.")
     return delivery

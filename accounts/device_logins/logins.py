@@ -83,7 +83,7 @@ def waiting_login(*, user: User, user_code: str) -> WaitingLogin:
     with _cache():
         # Before the look-up: who has used up the guesses doesn't learn whether the next one is right, either.
         if int(cache.get(_wrong_key(user)) or 0) >= MOST_WRONG_CODES:
-            raise TooOften("Too many wrong codes: wait before you try again.", wait=LIFETIME_S)
+            raise TooOften("Too many wrong codes; wait before you try again.", wait=LIFETIME_S)
         found = cache.get(_code_key(letters)) if len(letters) == _CODE_CHARS else None
         if found is not None and cache.get(_answer_key(found["digest"])) is None:
             return WaitingLogin(**found)

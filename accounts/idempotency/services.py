@@ -64,6 +64,6 @@ def _claim(user: User, key: str, request_hash: str) -> int | None:
 def _stored_response(user: User, key: str, request_hash: str) -> tuple[int, Any]:
     reply = RememberedReply.objects.get(user=user, key=key)
     if reply.request_hash != request_hash:
-        raise IdempotencyConflict("Use a new Idempotency-Key for a request with another address or body.")
+        raise IdempotencyConflict("Use a new Idempotency-Key for a request with a different URL or body.")
     assert reply.status is not None  # a row becomes visible to others only together with its response
     return reply.status, orjson.loads(reply.body)

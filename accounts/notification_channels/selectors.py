@@ -21,7 +21,7 @@ def channel_of(user: User, channel_id: UUID) -> NotificationChannel:
     """
     channel = channels_of(user).filter(pk=channel_id).first()
     if channel is None:
-        raise NotFound("There is no such notification channel.")
+        raise NotFound("This notification channel doesn't exist.")
     return channel
 
 
@@ -33,7 +33,7 @@ def notifications_of(channel: NotificationChannel) -> QuerySet[NotificationDeliv
 def notification_of(user: User, channel_id: UUID, delivery_id: UUID) -> NotificationDelivery:
     delivery = notifications_of(channel_of(user, channel_id)).filter(pk=delivery_id).first()
     if delivery is None:
-        raise NotFound("There is no such notification.")
+        raise NotFound("This notification doesn't exist.")
     return delivery
 
 

@@ -120,7 +120,7 @@ def send_again(*, user: User, channel_id: UUID, delivery_id: UUID) -> Notificati
         _check_pace(_locked(user, channel_id))
         delivery = notification_of(user, channel_id, delivery_id)
         if delivery.first_due_at > max(delivery.created_at, now - REPEATED_AFTER):
-            raise TooOften("This was just sent again: wait a moment.", wait=REPEATED_AFTER.total_seconds())
+            raise TooOften("This was just sent again; wait a moment.", wait=REPEATED_AFTER.total_seconds())
         delivery.due_at = delivery.first_due_at = now
         delivery.delivered_at = delivery.gave_up_at = None
         delivery.uncertain = False
@@ -134,7 +134,7 @@ def _check_pace(channel: NotificationChannel) -> None:
     counted = Q(event__kind=CHANNEL_TEST) | Q(first_due_at__gt=F("created_at"))
     since = clock.now() - timedelta(minutes=1)
     if NotificationDelivery.objects.filter(counted, channel=channel, first_due_at__gt=since).count() >= SENDS_PER_MINUTE:
-        raise TooOften("Too many tests: wait a minute before you try again.", wait=60)
+        raise TooOften("Too many tests; wait a minute before you try again.", wait=60)
 
 
 def _pause_or_resume(channel: NotificationChannel, paused: bool, now: datetime) -> None:

@@ -62,7 +62,7 @@ def end_session(*, user: User, session_id: UUID) -> None:
     with use_case():
         found = sessions_of(user).filter(pk=session_id).first()
         if found is None:
-            raise NotFound("There is no such session.")
+            raise NotFound("This session doesn't exist.")
         _end([found])
         record_event(user_id=user.pk, kind="session.ended", subject=found.agent)
 

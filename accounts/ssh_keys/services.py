@@ -68,7 +68,7 @@ def remove_ssh_key(*, user: User, key_id: UUID) -> None:
     with use_case():
         key = SshKey.objects.filter(pk=key_id, user=user).first()
         if key is None:
-            raise NotFound("There is no such SSH key.")
+            raise NotFound("This SSH key doesn't exist.")
         record_event(user_id=user.pk, kind="key.removed", subject=f"{key.name} {key.fingerprint}")
         key.delete()
         _notify_instances(user)

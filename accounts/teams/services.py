@@ -48,7 +48,7 @@ def delete_team(*, user: User, team_id: UUID) -> None:
     with use_case():
         team = lock_team(owned_team(user, team_id).pk)
         if members_of(team.pk).filter(user__isnull=False).exclude(user=user).exists():
-            raise LastOwner("Others are in this team: remove them first.")
+            raise LastOwner("The team still has other members; remove them first.")
         record_event(user_id=user.pk, kind="team.deleted", subject=team.name)
         team.delete()
 
@@ -121,14 +121,14 @@ def lock_team(team_id: UUID) -> Team:
     """
     team = Team.objects.select_for_update(of=("self",), no_key=True).filter(pk=team_id).order_by("pk").first()
     if team is None:
-        raise NotFound("There is no such team.")
+        raise NotFound("This team doesn't exist.")
     return team
 
 
 def _member(team_id: UUID, member_id: UUID) -> Membership:
     member = members_of(team_id).filter(pk=member_id).first()
     if member is None:
-        raise NotFound("There is no such member.")
+        raise NotFound("This member doesn't exist.")
     return member
 
 
@@ -145,4 +145,4 @@ def _check_room(user: User) -> None:
     """
     User.objects.select_for_update(of=("self",), no_key=True).get(pk=user.pk)
     if teams_of(user).count() >= MAX_TEAMS:
-        raise TooMany(f"One person is in at most {MAX_TEAMS} teams.")
+        raise TooMany(f"A user can be in at most {MAX_TEAMS} teams.")

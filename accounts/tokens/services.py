@@ -135,7 +135,9 @@ def _check_scopes(scopes: Sequence[str], issuer: ApiToken | None) -> None:
 
 def _expiry(wanted: datetime | None, issuer: ApiToken | None) -> datetime | None:
     if wanted is not None and wanted <= clock.now():
-        raise InvalidInput("expires_at is past.", errors=[FieldError("expires_at", "past", _("Choose a future time."))])
+        raise InvalidInput(
+            "expires_at is in the past.", errors=[FieldError("expires_at", "past", _("Choose a future time."))]
+        )
     limit = issuer.expires_at if issuer is not None else None
     if limit is not None and wanted is not None and wanted > limit:
         raise MissingScope(f"A token issued by this one can't expire later than it ({limit:%Y-%m-%dT%H:%M:%SZ}).")

@@ -59,7 +59,7 @@ class Panel(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type inform
         return redirect("security")
 
     def refuse(self, request: HttpRequest) -> HttpResponse:
-        raise PermissionDenied("This panel is for others.")
+        raise PermissionDenied("You don't have access to this panel.")
 
 
 class StaffPanel(Panel):

@@ -59,7 +59,7 @@ def _key(request: Request) -> str | None:
     key: str | None = request.headers.get("Idempotency-Key")
     if key is not None and not _KEY.fullmatch(key):
         detail = f"Send 1 to {MAX_IDEMPOTENCY_KEY_CHARS} visible ASCII characters."
-        raise InvalidInput("The Idempotency-Key is not usable.", errors=[FieldError("Idempotency-Key", "invalid", detail)])
+        raise InvalidInput("The Idempotency-Key is not valid.", errors=[FieldError("Idempotency-Key", "invalid", detail)])
     return key
 
 

@@ -40,7 +40,7 @@ def require_scope(request: Request, scope: str) -> None:
         MissingScope: the token lacks the scope; the error names it.
     """
     if not holds_scope(request, scope):
-        raise MissingScope(f"This needs a token with the scope {scope}.", scope=scope)
+        raise MissingScope(f"This requires a token with the scope {scope}.", scope=scope)
 
 
 def require_confirmation(request: Request) -> None:

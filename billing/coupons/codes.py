@@ -70,7 +70,7 @@ def create_code(
         # As for a grant: of two at once, each would see only what the actor had given before both.
         lock_wallets([open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING).pk])
         if CouponCode.objects.filter(code__iexact=text).exists():
-            raise wrong_field("code", "There is such a code already.")
+            raise wrong_field("code", "This code already exists.")
         made = CouponCode(
             code=text,
             kind=CouponCode.Kind(kind),
@@ -112,9 +112,9 @@ def set_code_active(*, code_id: UUID, active: bool, actor: str) -> None:
 
 def _check_promise(kind: str, amount_micros: int | None, percent_bps: int | None) -> None:
     if kind == CouponCode.Kind.FIXED and not (amount_micros and amount_micros > 0):
-        raise wrong_field("amount", "Give an amount above zero.")
+        raise wrong_field("amount", "Enter an amount above zero.")
     if kind == CouponCode.Kind.PERCENT and not (percent_bps and 0 < percent_bps <= 10_000):  # noqa: PLR2004  all of it
-        raise wrong_field("percent", "Give a percentage above 0 and at most 100.")
+        raise wrong_field("percent", "Enter a percentage above 0 and up to 100.")
 
 
 def _is_for_one(code: CouponCode) -> bool:

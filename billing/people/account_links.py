@@ -50,7 +50,7 @@ def remove_link(*, link_id: int, reason: str, actor: str) -> AccountLink:
         InvalidInput: no reason is given.
     """
     if not reason.strip():
-        raise wrong_field("reason", "Say why; it is kept with your name.")
+        raise wrong_field("reason", "Enter a reason; it is recorded with your name.")
     with use_case():
         link = AccountLink.objects.select_for_update(of=("self",), no_key=True).filter(pk=link_id).first()
         if link is None:

@@ -90,11 +90,14 @@ def spot_plan(*, market_micros: int, floor_micros: int = 0, max_micros: int | No
         InvalidInput: the price is not between floor and maximum.
     """
     if max_micros is not None and max_micros < floor_micros:
-        raise wrong_field("max_price", f"The maximum must reach the floor of {format_money(floor_micros)}.")
+        raise wrong_field("max_price", f"The max price must be at least the floor price of {format_money(floor_micros)}.")
     if market_micros < floor_micros:
-        raise wrong_field("unit_price", f"The market price is never below the floor of {format_money(floor_micros)}.")
+        raise wrong_field("unit_price", f"The spot price is never below the floor price of {format_money(floor_micros)}.")
     if max_micros is not None and market_micros > max_micros:
-        raise wrong_field("max_price", f"At a market price of {format_money(market_micros)} this maximum would not run.")
+        raise wrong_field(
+            "max_price",
+            f"This max price is below the spot price of {format_money(market_micros)}, so the instance would not run.",
+        )
     return Plan(SPOT, market_micros)
 
 

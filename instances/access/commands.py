@@ -158,11 +158,11 @@ def start_command(*, renter: User, instance_id: UUID, command: Command) -> Comma
 
 def _check_may_run(instance: Instance, now: datetime) -> None:
     if instance.state != InstanceState.RUNNING:
-        raise NotRunning("Commands run in a running instance only. Start it first.")
+        raise NotRunning("Commands require a running instance. Start it first.")
     if not is_reachable(instance, now):
-        raise HostSilent("The command was not run. Try again when the host reports again.")
+        raise HostSilent("The command did not run. Try again once the host is responding.")
     if commands_open(instance.pk) >= COMMANDS_AT_ONCE:
-        raise TooManyCommands(f"At most {COMMANDS_AT_ONCE} commands run in an instance at once. Wait for one to end.")
+        raise TooManyCommands(f"An instance runs at most {COMMANDS_AT_ONCE} commands at a time. Wait for one to finish.")
     if commands_since(instance.renter_id, now - _MINUTE) >= COMMANDS_PER_MINUTE:
         raise TooOften(f"At most {COMMANDS_PER_MINUTE} commands a minute.", wait=_MINUTE.total_seconds())
 

@@ -120,5 +120,5 @@ def read_networks(texts: Sequence[str]) -> list[str]:
             )
         )
     if wrong:
-        raise InvalidInput("The list of addresses is not right.", errors=wrong)
+        raise InvalidInput("The list of addresses is not valid.", errors=wrong)
     return list(dict.fromkeys(known))

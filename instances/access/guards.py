@@ -27,7 +27,7 @@ def lock_for_access_change(renter: User, instance_id: UUID) -> Instance:
     Instance.objects.select_for_update(no_key=True).only("pk").get(pk=instance.pk)
     instance = instance_of(renter, instance_id)
     if instance.state in ENDING:
-        raise IllegalTransition(f"An instance that is {instance.state} can't be entered.", state=instance.state)
+        raise IllegalTransition(f"An instance that is {instance.state} can't be accessed.", state=instance.state)
     return instance
 
 

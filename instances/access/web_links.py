@@ -47,7 +47,7 @@ def create_web_link(*, renter: User, instance_id: UUID, port: int) -> WebLink:
     if port == SSH_PORT:
         raise NotFound("SSH can't be opened in a browser: use the terminal.")
     if instance.state != InstanceState.RUNNING:
-        raise NotRunning("Only a running instance answers. Start it first.")
+        raise NotRunning("This requires a running instance. Start it first.")
     if not settings.RELAY_WEB_HOST:
         raise WebLinksOff
     now, label = clock.now(), f"{instance.pk.hex}-{port}"

@@ -55,7 +55,7 @@ def restore_backup(
     """
     with exclusive_lock(_RESTORE_LOCK) as ours:
         if not ours:
-            raise RestoreRefused("Another restore of this database is under way: wait for its end.")
+            raise RestoreRefused("Another restore of this database is in progress; wait until it has finished.")
         return _restore(folder=folder, replace=replace, registry=registry, secrets=secrets, report=report)
 
 
@@ -93,16 +93,16 @@ def _restore(
 def _checked(folder: Path) -> Manifest:
     manifest = read_manifest(folder)
     if DATABASE not in manifest.files:
-        raise BadBackup(f"The backup is damaged: it does not name {DATABASE}.")
+        raise BadBackup(f"The backup is damaged: {DATABASE} is not listed.")
     loader = MigrationLoader(None, ignore_no_migrations=True)
     known = {".".join(key) for key in loader.disk_migrations} | {".".join(key) for key in loader.replacements}
     ours = {app for app, _ in loader.disk_migrations}
     newer = [name for name in manifest.migrations if name not in known and name.partition(".")[0] in ours]
     if newer:
-        raise BadBackup(f"A newer version of Berth made this backup: this one does not know {', '.join(newer[:5])}.")
+        raise BadBackup(f"This backup was made by a newer version of Berth; unknown migrations: {', '.join(newer[:5])}.")
     if manifest.currency != settings.MARKET_CURRENCY:
         here = f"MARKET_CURRENCY is {settings.MARKET_CURRENCY}"
-        raise RestoreRefused(f"The backup is of a market in {manifest.currency}; here {here}.")
+        raise RestoreRefused(f"The backup uses the currency {manifest.currency}, this installation {here}.")
     return manifest
 
 
@@ -135,16 +135,16 @@ def _check_target(*, replace: bool) -> None:
     if others:
         raise RestoreRefused(f"{others} other connections to the database are open: stop web, worker, beat and relay first.")
     if tables and not replace:
-        raise RestoreRefused("The database is not empty. Back it up, then say --replace to put the backup in its place.")
+        raise RestoreRefused("The database is not empty. Back it up, then use --replace to overwrite it.")
 
 
 def _check_registry(folder: Path, registry: Path | None) -> None:
     if registry is None:
         return
     if not (folder / REGISTRY).exists():
-        raise RestoreRefused("The backup has no images of the registry: leave --registry out.")
+        raise RestoreRefused("The backup contains no registry images; omit --registry.")
     if not takes_files(registry):
-        raise RestoreRefused(f"{registry} is not empty: images are put into an empty folder alone.")
+        raise RestoreRefused(f"{registry} is not empty; images are only restored into an empty folder.")
 
 
 def _anchors(folder: Path, epoch: int) -> list[str]:

@@ -85,7 +85,7 @@ def claim_change(*, renter: User, instance_id: UUID, quote_id: UUID, expected: E
     quote = claim_quote(renter, quote_id, for_instance=instance.pk)
     check_match(quote, expected)
     if instance.offer.version != quote.offer_version:
-        raise PriceChanged("The offer's price has changed; ask for a new quote.", offer_version=instance.offer.version)
+        raise PriceChanged("The offer's price has changed; request a new quote.", offer_version=instance.offer.version)
     check_action(instance, "convert")
     return instance, quote
 

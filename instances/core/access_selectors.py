@@ -58,7 +58,7 @@ def command_of(instance_id: UUID, command_id: UUID) -> CommandRun:
     """Return a command of the instance, or raise NotFound."""
     found = CommandRun.objects.filter(pk=command_id, instance_id=instance_id).first()
     if found is None:
-        raise NotFound("There is no such command; results are deleted after an hour.")
+        raise NotFound("This command doesn't exist; results are deleted after an hour.")
     return found
 
 

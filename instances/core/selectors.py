@@ -85,7 +85,7 @@ def instance_of(renter: User, instance_id: UUID) -> Instance:
     """Return the renter's instance; raise NotFound for any other, existing or not."""
     instance = _INSTANCE.first(pk=instance_id, renter_id=renter.pk)
     if instance is None:
-        raise NotFound("There is no such instance.")
+        raise NotFound("This instance doesn't exist.")
     return instance
 
 
@@ -93,7 +93,7 @@ def quote_of(renter: User, quote_id: UUID) -> Quote:
     """Return the renter's quote with offer, host and image, or raise NotFound."""
     quote = _QUOTE.first(pk=quote_id, renter_id=renter.pk)
     if quote is None:
-        raise NotFound("There is no such quote.")
+        raise NotFound("This quote doesn't exist.")
     return quote
 
 
@@ -245,7 +245,7 @@ def any_instance(instance_id: UUID) -> Instance:
     """Return any renter's instance, or raise NotFound; never to be used for a request."""
     instance = Instance.objects.filter(pk=instance_id).first()
     if instance is None:
-        raise NotFound("There is no such instance.")
+        raise NotFound("This instance doesn't exist.")
     return instance
 
 

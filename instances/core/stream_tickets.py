@@ -94,7 +94,7 @@ def _open_path(renter: User, instance_id: UUID, path: str, *, kind: str, address
 def _running(renter: User, instance_id: UUID) -> Instance:
     instance = instance_of(renter, instance_id)
     if instance.state != InstanceState.RUNNING:
-        raise NotRunning("Only a running instance can be entered. Start it first.")
+        raise NotRunning("This requires a running instance. Start it first.")
     return instance
 
 

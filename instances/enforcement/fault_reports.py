@@ -86,17 +86,17 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
     case, less the refund. Raises Forbidden for a decision in one's own favour.
     """
     if not acts_as_staff(staff):
-        raise Forbidden("Only the market's staff decide about reports.")
+        raise Forbidden("Only Berth staff can decide on reports.")
     with use_case():
         report = FaultReport.objects.select_for_update(of=("self",), no_key=True).filter(pk=report_id).first()
         if report is None:
-            raise NotFound("There is no such report.")
+            raise NotFound("This report doesn't exist.")
         if report.verdict != ReportVerdict.OPEN:
             return report
         instance = Instance.objects.select_related("host").get(pk=report.instance_id)
         _check_party(staff, instance, upheld=upheld)
         if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.GONE):
-            raise IllegalTransition("Its host has not proven yet that it stopped: what the run cost is known then.")
+            raise IllegalTransition("The host has not confirmed the stop yet; the cost of the run is known only then.")
         if upheld:
             if instance.billing_mode == RESERVED and instance.state != InstanceState.GONE:
                 lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
@@ -115,7 +115,7 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
 def _check_party(staff: User, instance: Instance, *, upheld: bool) -> None:
     """Refuse a decision in the staff member's own favour, as renter or as host owner."""
     if staff.pk == (instance.renter_id if upheld else instance.host.owner_id):
-        raise Forbidden("This decision is in your own favour: another one of the staff has to make it.")
+        raise Forbidden("You would benefit from this decision; another staff member has to make it.")
 
 
 def _open_reports(instance: Instance) -> QuerySet[FaultReport]:

@@ -104,14 +104,14 @@ def _check_count(instance: Instance, count: int) -> None:
     if not 1 <= count <= offer.gpu_total:
         raise wrong_field("gpu_count", _("Choose 1 to %(most)s GPUs.") % {"most": offer.gpu_total})
     if instance.billing_mode == RESERVED:
-        raise IllegalTransition("The number of GPUs is part of the reserved term; it changes when that has ended.")
+        raise IllegalTransition("The number of GPUs is fixed for the reserved term; change it once the term has ended.")
     if instance.state not in _AT_REST:
-        raise IllegalTransition("The number of GPUs changes while the instance is stopped.", actions=instance.actions)
+        raise IllegalTransition("Stop the instance to change the number of GPUs.", actions=instance.actions)
     if instance.holds_gpus:
-        raise IllegalTransition("Release its kept GPUs first.", actions=instance.actions)
+        raise IllegalTransition("Release the kept GPUs first.", actions=instance.actions)
     bid = bid_of(instance.pk) if instance.billing_mode == SPOT else None
     if bid is not None and bid.state != BidState.ENDED:
-        raise IllegalTransition("Its bid still stands; withdraw it first.", actions=instance.actions)
+        raise IllegalTransition("The instance has an active bid; withdraw it first.", actions=instance.actions)
 
 
 def _unit_price(instance: Instance) -> int:

@@ -67,7 +67,7 @@ def start_without_gpu(
 def _set_money_aside(instance: Instance, max_rate_micros: int | None) -> None:
     rate = CPU_RUN_MICROS_PER_HOUR
     if max_rate_micros is not None and rate > max_rate_micros:
-        raise PriceChanged(f"Without a GPU it costs {format_money(rate)} an hour.", hourly_rate=format_money(rate))
+        raise PriceChanged(f"Without GPUs, it costs {format_money(rate)} per hour.", hourly_rate=format_money(rate))
     hold_for_disk(instance)
     close_paid_retention(instance)
     instance.cpu_micros_per_hour = rate

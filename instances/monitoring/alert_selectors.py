@@ -150,7 +150,7 @@ def alerts_of(renter: User, *, instance_id: UUID | None = None, open_only: bool 
 def alert_of(renter: User, alert_id: UUID) -> Alert:
     alert = alerts_of(renter).filter(pk=alert_id).first()
     if alert is None:
-        raise NotFound("There is no such alert.")
+        raise NotFound("This alert doesn't exist.")
     return alert
 
 

@@ -231,7 +231,7 @@ def _disk(owner: User, kind: str, subject_id: UUID) -> Disk:
         return Disk(kind, volume.pk, volume.name, volume.host_id, volume.size_gb)
     instance: Instance = instance_of(owner, subject_id)
     if instance.released_at is not None:
-        raise NotFound("The instance is gone.")
+        raise NotFound("The instance was released.")
     if not instance.data_disk_gb:
         raise IllegalTransition("This instance has no data disk.", state=instance.state, actions=instance.actions)
     return disk_of(instance)

@@ -36,7 +36,7 @@ def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> 
         }
         raise _needs_cuda(message)
     if not needs.lies_at(offer.host_id):
-        raise ImageElsewhere("The image is stored only on the host that it was saved on. Choose an offer of that host.")
+        raise ImageElsewhere("The image is only stored on the host it was saved on. Choose an offer on that host.")
     if lacks_login(image):
         raise ImagePrivate(LOGIN_REMOVED)
     _check_room(offer, needs, data_disk_gb)

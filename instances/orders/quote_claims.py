@@ -90,11 +90,11 @@ def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = Non
     quote = _CLAIM.first(now=now, pk=quote_id, renter_id=renter.pk)
     if quote is None or not quote.claimed:  # type: ignore[attr-defined]  # annotated
         if quote_of(renter, quote_id).used_at is not None:  # read again, since another order may have claimed it just now
-            raise QuoteUsed("This quote has been ordered already; ask for a new one for another order.")
-        raise QuoteExpired("This quote has expired; ask for a new one.")
+            raise QuoteUsed("This quote was already used; request a new one for another order.")
+        raise QuoteExpired("This quote has expired; request a new one.")
     quote.used_at = now
     if quote.for_instance_id != for_instance:
-        raise NotFound("This quote is for something else: a new rent and a change in place have quotes of their own.")
+        raise NotFound("This quote doesn't match the request: new rentals and changes in place use separate quotes.")
     if not quote.renter_active:  # type: ignore[attr-defined]  # as above: switched off since the request came in
         raise Forbidden("This account is disabled.")
     if for_instance is None and not quote.owner_active:  # type: ignore[attr-defined]  # as above

@@ -137,7 +137,7 @@ def quote_with_launch(*, renter: User, quote_id: UUID, launch: LaunchSettings) -
         return old
     new = renew_quote(renter=renter, quote_id=quote_id, launch=launch)
     if new.rate_micros_per_hour > old.rate_micros_per_hour or new.due_now_micros > old.due_now_micros:
-        raise PriceChanged(f"The price is now {format_money(new.rate_micros_per_hour)} an hour.")
+        raise PriceChanged(f"The price is now {format_money(new.rate_micros_per_hour)} per hour.")
     return new
 
 
@@ -228,7 +228,7 @@ def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
     if data_disk_gb < 0:
         raise wrong_field("data_disk_gb", _("Enter a size of 0 GB or more."))
     if not has_system_disk(system_disk_gb=offer.system_disk_gb, disk_free_gb=offer.disk_free_gb):
-        raise DiskTooLarge(f"The host has no room for another system disk of {offer.system_disk_gb} GB.")
+        raise DiskTooLarge(f"The host doesn't have enough space for another system disk of {offer.system_disk_gb} GB.")
     needs = needs_of(gpu_count=1, data_disk_gb=data_disk_gb)
     if data_disk_gb > DATA_DISK_GB_MAX or not needs.disk_suffices(offer.disk_free_gb):
         limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)

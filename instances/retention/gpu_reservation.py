@@ -39,7 +39,9 @@ def hold_for_reservation(instance: Instance) -> int:
     if instance.runs_without_gpus:
         raise IllegalTransition("It runs without GPUs, so there are none to keep.", actions=instance.actions)
     if instance.billing_mode not in (HOURLY, TIERED):
-        raise IllegalTransition("GPUs can be kept for a fee only in the hourly and tiered modes.", actions=instance.actions)
+        raise IllegalTransition(
+            "GPUs can only be kept for a fee with on-demand or tiered billing.", actions=instance.actions
+        )
     instance.hold_micros_per_hour = hold_fee(instance)
     hold_for_kept_gpus(instance)
     return instance.hold_micros_per_hour

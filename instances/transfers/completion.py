@@ -76,7 +76,7 @@ def cancel_transfer(*, renter: User, instance_id: UUID) -> Instance:
             return instance
         row = found and Move.objects.select_for_update(no_key=True).filter(pk=found.pk, state=MoveState.COPYING).first()
         if not row:
-            raise IllegalTransition("Its copying has just ended.", actions=instance.actions)
+            raise IllegalTransition("Copying has just finished.", actions=instance.actions)
         _abort(row, code=CANCELLED, detail=None, actor=RENTER)
     return instance_of(renter, instance_id)
 

@@ -224,7 +224,7 @@ def _claim_transfer_quote(renter: User, source: Instance, to: Destination, *, da
         _check_quote(source, quote, data_disk_gb)
     if to.max_rate_micros is not None and quote.rate_micros_per_hour > to.max_rate_micros:
         now = format_money(quote.rate_micros_per_hour)
-        raise PriceChanged(f"It costs {now} an hour by now, more than max_hourly_rate allows.", hourly_rate=now)
+        raise PriceChanged(f"It now costs {now} per hour, more than max_hourly_rate allows.", hourly_rate=now)
     check_allow_list_enforced(quote.offer.host, source.allow_from)
     check_stored_launch(source.launch, quote.offer.host)
     return quote
@@ -232,13 +232,13 @@ def _claim_transfer_quote(renter: User, source: Instance, to: Destination, *, da
 
 def _check_quote(source: Instance, quote: Quote, data_disk_gb: int | None) -> None:
     if quote.image_id != source.image_id:
-        raise QuoteMismatch("The quote is for another image than the instance has.")
+        raise QuoteMismatch("The quote is for a different image than the instance's.")
     if data_disk_gb is not None and quote.data_disk_gb != data_disk_gb:
         raise QuoteMismatch(
             f"The quote is for a data disk of {quote.data_disk_gb} GB; the instance's has {data_disk_gb} GB."
         )
     if quote.billing_mode not in _MODES:
-        raise InvalidInput("Clones and moves are paid hourly or tiered; the mode can be changed afterwards.")
+        raise InvalidInput("Clones and moves use on-demand or tiered billing; you can change the mode afterwards.")
 
 
 def _draft(source: Instance, to: Destination, *, data_disk_gb: int) -> Quote:

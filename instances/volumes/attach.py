@@ -107,7 +107,7 @@ def check_not_restoring(instance: Instance) -> None:
     Nothing may run on the disk or take it away meanwhile.
     """
     if is_being_restored(instance.pk):
-        raise VolumeBusy("A disk of this instance is being restored. Wait until that is done.")
+        raise VolumeBusy("A disk of this instance is being restored. Wait until it has finished.")
 
 
 # Snapshots of data disks.

@@ -34,7 +34,7 @@ def entry_of(user: User, watch_id: UUID) -> Watch:
     """Return the user's entry; raise NotFound for any other, existing or not."""
     watch = entries_of(user).filter(pk=watch_id).first()
     if watch is None:
-        raise NotFound("There is no such place in the wait list.")
+        raise NotFound("This waitlist entry doesn't exist.")
     return watch
 
 

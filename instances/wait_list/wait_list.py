@@ -71,7 +71,7 @@ def create_entry(
         # so that of two at the same time only one takes the last entry of the limit
         lock_wallets([open_wallet(owner_id=user.pk).pk])
         if waiting_of(user).count() >= WATCHES_AT_MOST:
-            raise TooMany(f"An account has at most {WATCHES_AT_MOST} places in the wait list; cancel some first.")
+            raise TooMany(f"An account can have at most {WATCHES_AT_MOST} waitlist entries; cancel some first.")
         if action == WatchAction.RENT:
             hold_funds(owner_id=user.pk, amount_micros=highest_cost(watch), source_kind=WATCH_SOURCE, source_id=watch.pk)
         watch.save(force_insert=True)
@@ -92,7 +92,7 @@ def cancel_entry(*, user: User, watch_id: UUID) -> Watch:
         if watch.state == WatchState.CANCELLED:
             return watch
         if watch.state != WatchState.WAITING:
-            raise IllegalTransition(f"This place in the wait list has ended: it is {watch.state}.", state=watch.state)
+            raise IllegalTransition(f"This waitlist entry has ended: it is {watch.state}.", state=watch.state)
         _end(watch, WatchState.CANCELLED, actor=RENTER)
         return watch
 
@@ -254,7 +254,7 @@ def _check_price(watch: Watch, quote: Quote, offer: dict[str, Any]) -> None:
     if quote.offer_version != offer["version"]:
         raise PriceChanged("The offer changed while the order was being placed.")
     if max(quote.rate_micros_per_hour, quote.due_now_micros) > highest_cost(watch):
-        raise PriceChanged("The order would cost more than the agreed maximum.")
+        raise PriceChanged("The order would cost more than the max price.")
 
 
 # Ends of entries.

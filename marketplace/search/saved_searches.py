@@ -47,7 +47,7 @@ def rename_search(*, user_id: UUID, search_id: UUID, name: str) -> SavedSearch:
     with use_case():
         search = SavedSearch.objects.select_for_update(no_key=True).filter(pk=search_id, user_id=user_id).first()
         if search is None:
-            raise NotFound("There is no such saved search.")
+            raise NotFound("This saved search doesn't exist.")
         search.name = name
         try:
             with transaction.atomic():
@@ -66,7 +66,7 @@ def delete_search(*, user_id: UUID, search_id: UUID) -> None:
     with use_case():
         removed, _ = SavedSearch.objects.filter(pk=search_id, user_id=user_id).delete()
     if not removed:
-        raise NotFound("There is no such saved search.")
+        raise NotFound("This saved search doesn't exist.")
 
 
 def _name(text: str) -> str:
@@ -91,5 +91,5 @@ def saved_searches_of(user_id: UUID) -> QuerySet[SavedSearch]:
 def saved_search_of(user_id: UUID, search_id: UUID) -> SavedSearch:
     search = saved_searches_of(user_id).filter(pk=search_id).first()
     if search is None:
-        raise NotFound("There is no such saved search.")
+        raise NotFound("This saved search doesn't exist.")
     return search

@@ -176,7 +176,7 @@ def registry_of(owner: User, registry_id: UUID) -> Registry:
     """Return a registry login of this owner; raise NotFound for any other, existing or not."""
     found = registries_of(owner).filter(pk=registry_id).first()
     if found is None:
-        raise NotFound("There is no such registry.")
+        raise NotFound("This registry doesn't exist.")
     return found
 
 
@@ -204,7 +204,7 @@ def images_under_way() -> QuerySet[Image]:
 def _one(images: QuerySet[Image]) -> Image:
     image = images.first()
     if image is None:
-        raise NotFound("There is no such image. GET /images lists what can be run.")
+        raise NotFound("This image doesn't exist; GET /images lists those you can run.")
     return image
 
 

@@ -24,7 +24,7 @@ def connection_of(owner_id: UUID, connection_id: UUID) -> Connection:
     """Return a connection of this owner; raise NotFound for any other, existing or not."""
     found = connections_of(owner_id).filter(pk=connection_id).first()
     if found is None:
-        raise NotFound("There is no such connection.")
+        raise NotFound("This connection doesn't exist.")
     return found
 
 
@@ -38,7 +38,7 @@ def sync_of(owner_id: UUID, sync_id: UUID) -> Sync:
     """Return a sync of this owner; raise NotFound for any other, existing or not."""
     found = syncs_of(owner_id).filter(pk=sync_id).first()
     if found is None:
-        raise NotFound("There is no such sync.")
+        raise NotFound("This sync doesn't exist.")
     return found
 
 
@@ -51,7 +51,7 @@ def schedule_of(owner_id: UUID, schedule_id: UUID) -> SyncSchedule:
     """Return a schedule of this owner, or raise NotFound."""
     found = schedules_of(owner_id).filter(pk=schedule_id).first()
     if found is None:
-        raise NotFound("There is no such schedule.")
+        raise NotFound("This schedule doesn't exist.")
     return found
 
 

@@ -17,7 +17,7 @@ from storage.operations.host_presence import has_reported, is_silent
 from storage.states import OperationState, SnapshotState, VolumeState
 
 BATCH = 200
-_NO_DATA_SET = "There is no such public data set. GET /datasets lists them."
+_NO_DATA_SET = "This public data set doesn't exist; GET /datasets lists them."
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def volume_of(owner_id: UUID, volume_id: UUID) -> Volume:
     """Return a volume of this owner; raise NotFound for any other, existing or not."""
     volume = volumes_of(owner_id).filter(pk=volume_id).first()
     if volume is None:
-        raise NotFound("There is no such volume.")
+        raise NotFound("This volume doesn't exist.")
     return volume
 
 
@@ -76,7 +76,7 @@ def snapshot_of(owner_id: UUID, snapshot_id: UUID) -> Snapshot:
     """Return a snapshot of this owner; raise NotFound for any other, existing or not."""
     snapshot = snapshots_of(owner_id).filter(pk=snapshot_id).first()
     if snapshot is None:
-        raise NotFound("There is no such snapshot.")
+        raise NotFound("This snapshot doesn't exist.")
     return snapshot
 
 
@@ -87,7 +87,7 @@ def any_volume_with_host(volume_id: UUID) -> Volume:
     """
     volume = Volume.objects.filter(pk=volume_id).exclude(state=VolumeState.GONE).select_related("host").first()
     if volume is None:
-        raise NotFound("There is no such volume.")
+        raise NotFound("This volume doesn't exist.")
     return volume
 
 

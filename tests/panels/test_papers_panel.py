@@ -60,7 +60,7 @@ def test_a_percent_code(staff: Client) -> None:
 
 def test_a_senseless_code_is_refused_and_told(staff: Client) -> None:
     reply = staff.post(reverse(ADD), a_code(amount=""), follow=True)
-    assert "Give an amount above zero." in reply.content.decode()
+    assert "Enter an amount above zero." in reply.content.decode()
     assert not CouponCode.objects.exists()
 
 

@@ -34,7 +34,7 @@ class GpuModelView(PublicView):
     def get(self, request: Request, gpu_slug: str) -> Response:
         found = model_on_market(gpu_slug)
         if found is None:
-            raise NotFound("There is no such GPU model.")
+            raise NotFound("This GPU model doesn't exist.")
         return Response(serializers.model_resource(found))
 
 

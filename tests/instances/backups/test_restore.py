@@ -104,7 +104,7 @@ def test_of_two_restores_at_once_the_second_is_refused(database: Database, backu
         code, output = database.manage("restore", "--from", str(backup))
         go.write_text("go\n")
         stdout = "".join(first.communicate())
-    assert (code, "Another restore of this database is under way" in output) == (1, True), output
+    assert (code, "Another restore of this database is in progress" in output) == (1, True), output
     assert first.returncode == 0, stdout
     assert database.rows("SELECT count(*) FROM marketplace_epoch") == [(1,)]
     code, output = database.manage("restore", "--from", str(backup), "--replace")

@@ -130,7 +130,7 @@ def test_staff_who_rent_or_own_it_decide_against_themselves_alone(
     report = FaultReport.objects.get()
     for staff, upheld in ((rin, True), (hana, False)):
         staff.refresh_from_db()
-        with refused(), pytest.raises(Forbidden, match="own favour"):
+        with refused(), pytest.raises(Forbidden, match="would benefit"):
             decide_report(staff=staff, report_id=report.pk, upheld=upheld)
     assert decide_report(staff=hana, report_id=report.pk, upheld=True).verdict == "upheld"
     assert_sound()

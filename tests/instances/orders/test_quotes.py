@@ -267,5 +267,5 @@ def test_it_names_the_system_disk(rin: User, host: FakeHost) -> None:
     ]
     Host.objects.update(disk_free_gb=25)
     refresh_offers_of_host(host_id=host.offer.host_id)
-    with pytest.raises(DiskTooLarge, match="no room for another system disk"):
+    with pytest.raises(DiskTooLarge, match="enough space for another system disk"):
         quote_for(rin, host)
