@@ -281,7 +281,7 @@ def test_what_stays_is_told_at_once(
     there: Path,
     host: StreamHost,  # noqa: F811
 ) -> None:
-    with pytest.raises(Refused, match="nothing of that name") as missing:
+    with pytest.raises(Refused, match="No file or folder has this name") as missing:
         files.send_file(here / "model.bin", f"{there}/none/new.bin")
     host.follow(run="stopped")
     with pytest.raises(Refused, match="not running") as stopped:
