@@ -203,7 +203,7 @@ def test_fault_020_the_agent_that_stays_is_restarted_before_the_host_is_unfrozen
     agent.sync()
     agent.clone().sync()
     assert code_of(agent.send()) == (409, "two_agents")
-    assert "Restart the agent that stays" in Incident.objects.get(kind="two_agents").detail
+    assert "Restart the remaining agent" in Incident.objects.get(kind="two_agents").detail
     unfreeze_host(host_id=agent.host, reason="ended the copy", actor="stella")
     assert not Incident.objects.filter(kind="two_agents", closed_at=None).exists()
     assert code_of(agent.send()) == (409, "two_agents")
