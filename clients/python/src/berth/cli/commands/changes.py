@@ -28,7 +28,7 @@ _MOST = click.option("--max-price", type=Price(), help="Refuse if it costs more 
 @YES
 @DRY_RUN
 @with_options(launch_options.options(of_existing=True))
-def reimage(instance: str, image: str, yes: bool, dry_run: bool, **wanted: Any) -> None:
+def reimage(*, instance: str, image: str, yes: bool, dry_run: bool, **wanted: Any) -> None:
     """Replace an instance's image. Files outside /data and volumes are deleted. If it fails, the old root is restored.
 
     Launch settings that you don't pass stay the same: `berth reimage NAME berth-base -e MODE=fast -- python serve.py`.
@@ -117,7 +117,7 @@ def migrate(instance: str, wait: bool, timeout: float, **wanted: Any) -> None:
 @click.argument("price", type=Price(), required=False)
 @click.option("--withdraw", is_flag=True, help="Stay stopped instead of starting again when the bid wins")
 @DRY_RUN
-def bid(instance: str, price: Decimal | None, withdraw: bool, dry_run: bool) -> None:
+def bid(*, instance: str, price: Decimal | None, withdraw: bool, dry_run: bool) -> None:
     """Change the bid of a spot instance, per GPU and hour: `berth bid NAME 0.50`. Without a price, show it.
 
     The instance keeps running. Raise the bid in time to keep GPUs that a higher bid is about to take.
@@ -198,7 +198,7 @@ def _repeated(order: dict[str, Any]) -> list[str]:
 @click.argument("name")
 @click.option("--description", default="")
 @DRY_RUN
-def save_image(instance: str, name: str, description: str, dry_run: bool) -> None:
+def save_image(*, instance: str, name: str, description: str, dry_run: bool) -> None:
     """Save an instance's system disk as an image of your own."""
     client = session().client
     about: dict[str, Any] = {"name": name, "description": description or UNSET}

@@ -79,7 +79,7 @@ def show(name: str) -> None:
 @click.option("--region", required=True)
 @click.option("--price", required=True, help="Per GPU and hour")
 @DRY_RUN
-def add(name: str, region: str, price: str, dry_run: bool) -> None:
+def add(*, name: str, region: str, price: str, dry_run: bool) -> None:
     """Create a join token, and print the command to run on the host."""
     made = session().client.join_tokens.create(host_name=name, region=region, price_hourly=price, dry_run=dry_run)
     if dry_run:

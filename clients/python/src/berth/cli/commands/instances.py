@@ -105,7 +105,7 @@ def stop(instance: str, keep_gpus: bool, dry_run: bool, wait: bool, timeout: flo
 @DRY_RUN
 @waiting(False)
 @with_options(launch_options.options(of_existing=True))
-def restart(instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: Any) -> None:
+def restart(*, instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: Any) -> None:
     """Restart a running instance; its files are kept.
 
     Launch settings that you don't pass stay the same: `berth restart NAME -e MODE=fast`.
@@ -122,7 +122,7 @@ def restart(instance: str, dry_run: bool, wait: bool, timeout: float, **wanted: 
 @YES
 @PREVIEW
 @waiting(False)
-def rm(instances: tuple[str, ...], yes: bool, dry_run: bool, wait: bool, timeout: float) -> None:
+def rm(*, instances: tuple[str, ...], yes: bool, dry_run: bool, wait: bool, timeout: float) -> None:
     """Release instances and delete their data for good."""
     here = session()
     found = [find_instance(here.client, each, exact=yes) for each in instances]

@@ -150,7 +150,7 @@ def detach(name: str, dry_run: bool) -> None:
 @click.argument("size_gb", type=click.IntRange(1))
 @_MOST
 @DRY_RUN
-def resize(name: str, size_gb: int, max_price: Decimal | None, dry_run: bool) -> None:
+def resize(*, name: str, size_gb: int, max_price: Decimal | None, dry_run: bool) -> None:
     """Make a volume larger."""
     limit = UNSET if max_price is None else max_price
     grown = session().client.volumes.resize(_volume(name).id, size_gb=size_gb, max_daily_rate=limit, dry_run=dry_run)
@@ -164,7 +164,7 @@ def resize(name: str, size_gb: int, max_price: Decimal | None, dry_run: bool) ->
 @click.argument("host")
 @_MOST
 @DRY_RUN
-def move(name: str, host: str, max_price: Decimal | None, dry_run: bool) -> None:
+def move(*, name: str, host: str, max_price: Decimal | None, dry_run: bool) -> None:
     """Move a volume to another host."""
     limit = UNSET if max_price is None else max_price
     _show(session().client.volumes.move(_volume(name).id, host=host, max_daily_rate=limit, dry_run=dry_run))
@@ -229,7 +229,7 @@ def snapshot_ls() -> None:
 @click.option("--volume", "of_volume", help="Volume to take it of")
 @click.option("--instance", help="Instance whose data disk to take it of")
 @DRY_RUN
-def snapshot_create(name: str, of_volume: str | None, instance: str | None, dry_run: bool) -> None:
+def snapshot_create(*, name: str, of_volume: str | None, instance: str | None, dry_run: bool) -> None:
     """Take a snapshot of a volume or a data disk."""
     if bool(of_volume) == bool(instance):
         raise click.UsageError("Give either --volume or --instance.")
