@@ -12,6 +12,7 @@ from billing.pricing.estimates import RESERVED
 from common.http.fields import NameField, parse_whole_number
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
+from instances.launch.templates import OrderTemplate
 from instances.pricing.price_fields import ModeFields
 from instances.states import WatchAction
 from instances.wait_list.entries import EntryOrder
@@ -49,15 +50,22 @@ class RentForm(MountFields, ModeFields, TemplateFormFields):
         self, *args: Any, offer: "OfferView", images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.images = {image.slug: image for image in images}
+        self.images, self._offer = {image.slug: image for image in images}, offer
         names = [(public_id("key", key.pk), key.name) for key in keys]
         self._choose("gpu_count", [(count, str(count)) for count in usual_counts(offer.gpu_total)], 1)
-        self._choose(
-            "data_disk_gb", [(size, f"{size} GB" if size else _("none")) for size in self._disks(offer)], _FIRST_DISK_GB
-        )
+        self._choose_disks()
         self._choose("image", [(image.slug, image.full_title) for image in images], next(iter(self.images), ""))
         self._choose("ssh_key_ids", names, [key_id for key_id, _name in names])
         self.sell(offer)
+
+    def use_template(self, template: OrderTemplate | None, named: str) -> None:
+        """Show the template's settings, and ask for its inputs; the size of its disk becomes a choice."""
+        super().use_template(template, named)
+        self._choose_disks()
+
+    def _choose_disks(self) -> None:
+        sizes = [(size, f"{size} GB" if size else _("none")) for size in self._disks(self._offer)]
+        self._choose("data_disk_gb", sizes, _FIRST_DISK_GB)
 
     def _disks(self, offer: "OfferView") -> list[int]:
         """Return the usual sizes that fit on the host, and the one that was requested."""

@@ -70,6 +70,12 @@ def test_order_page_shows_what_the_template_sets(page: Client, host: FakeHost, m
     assert 'value="fast"' in order and "python serve.py" in order
 
 
+def test_the_disk_of_the_template_is_chosen_whatever_its_size(page: Client, host: FakeHost, rin: User) -> None:
+    odd = create_template(owner=rin, title="Odd", content={"image": "berth-base", "data_disk_gb": 7})
+    order = text_of(page, f"/offers/{public_id('offr', host.offer.pk)}/rent?template={template_key(odd)}")
+    assert read_form(order, "rent-form").fields["data_disk_gb"] == ["7"]
+
+
 def test_texts_of_official_templates_are_translated(page: Client, host: FakeHost) -> None:
     Image.objects.create(slug="llm-cpu", title="LLM", reference="berth/llm@sha256:1")
     register_official_templates()
