@@ -18,6 +18,7 @@ from tests.clients.real_market import engine, image, real_market, ssh_key  # noq
 from tests.clients.task_images import add_vllm, build_official, remove_pulled
 from tests.clients.terminal import Terminal
 from tests.clients.test_ssh import ada  # noqa: F401 a fixture
+from tests.stack import renting
 from tests.stack.harness import Stack
 from tests.storage.stub_registry import StubRegistry
 from tests.waiting import wait_until
@@ -69,7 +70,7 @@ def newcomer(
     """Someone who did what the first page says, on a market with the images that the pages name."""
     for slug, reference in build_official(image, tmp_path_factory.mktemp("images")).items():
         real_market.run_module("tests.stack.seed", "image", slug, reference)
-    assert real_market.run_module("tests.stack.seed", "templates") == 3
+    renting.wait_for_templates(real_market.client("alice"), {"ssh-jupyter", "llm-server", "fine-tuning"})
     return ada
 
 

@@ -1,11 +1,15 @@
-"""Every official image that `images/matrix.toml` gives to CI: built, started by the agent, and asked on its port."""
+"""Every official image that `images/matrix.toml` gives to CI: built, started by the agent, and asked on its port.
+
+Two of them are rented on a whole market, too, by their templates and with the inputs that these ask for.
+"""
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+import httpx
 import pytest
 
 from agents.protocol.messages import DesiredInstance
@@ -13,7 +17,11 @@ from scripts.images.build import How, build, read_sbom
 from scripts.images.matrix import Flavour, read_matrix, with_starts
 from scripts.images.wheels import FilesMissing
 from tests.docker.conftest import Host, Ssh, free_port
-from tests.docker.official import CHECKS, Rented
+from tests.docker.official import CHECKS, PATIENCE_S, Rented
+from tests.stack import renting
+from tests.stack.conftest import open_folder
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
@@ -85,3 +93,70 @@ def test_without_pytorch_tests_fail_where_it_is_promised(
     monkeypatch.setattr(f"{__name__}.DONE", set())
     with pytest.raises(outcome):
         built(MATRIX["pytorch:cpu"])
+
+
+# -- by the templates
+
+RENTED: Final = ("code-server", "ray")  # which need no PyTorch
+SECRET: Final = "0wn-and-n0-token"
+
+
+@pytest.fixture(scope="module")
+def stack(services: None, engine: object) -> Iterator[Stack]:
+    stack = Stack(open_folder())
+    try:
+        stack.start()
+        for name in RENTED:
+            stack.run_module("tests.stack.seed", "image", f"{name}-cpu", built(MATRIX[f"{name}:cpu"]))
+        renting.wait_for_templates(stack.client("alice"), set(RENTED))
+        listen = ("--ports", "20000-20999", "--listen", "127.0.0.1")
+        stack.enrol("official", "--runtime", "docker", "--simulate-gpus", "RTX 4090:1", *listen)
+        yield stack
+    finally:
+        stack.stop()
+
+
+def rent_by_template(client: httpx.Client, slug: str, inputs: dict[str, str]) -> dict[str, Any]:
+    offer = renting.offer_of(client, "official")
+    template = client.get(f"/api/v1/launch-templates/{slug}").raise_for_status().json()
+    assert {each["name"] for each in template["version"]["inputs"]} == inputs.keys()
+    order = {"offer": offer["id"], "launch_template": slug, "inputs": inputs, "data_disk_gb": 1}
+    quote = client.post("/api/v1/quotes", json=order)
+    assert quote.status_code == httpx.codes.CREATED, quote.text
+    made = client.post("/api/v1/instances", json={"quote_id": quote.json()["id"], "name": slug})
+    assert made.status_code == httpx.codes.CREATED, made.text
+    return renting.wait_for_state(client, made.json(), "running")
+
+
+def port_of(client: httpx.Client, instance: dict[str, Any], inside: int) -> str:
+    """Where the template's port is once its readiness check has passed."""
+    wait_until(
+        f"{instance['name']} to be ready",
+        lambda: (renting.read(client, instance)["launch_status"] or {}).get("ready") == "ready",
+        timeout=PATIENCE_S,
+    )
+    access = client.get(f"/api/v1/instances/{instance['id']}/access").raise_for_status().json()
+    [port] = [row["host"] for row in access["ports"] if row["container"] == inside]
+    return f"http://127.0.0.1:{port}"
+
+
+def test_code_server_rented_by_its_template_takes_the_password_that_was_entered(stack: Stack) -> None:
+    client = stack.client("alice")
+    instance = rent_by_template(client, "code-server", {"PASSWORD": SECRET})
+    with httpx.Client(base_url=port_of(client, instance, 8080), timeout=60) as editor:
+        assert editor.get("/").headers["Location"].startswith("./login")
+        form = {"base": ".", "href": str(editor.base_url)}
+        assert "Incorrect password" in editor.post("/login", data={**form, "password": "wrong"}).text
+        assert editor.post("/login", data={**form, "password": SECRET}).status_code == httpx.codes.FOUND
+        assert "vscode-workbench-web-configuration" in editor.get("/", follow_redirects=True).text
+    renting.release(client, instance)
+
+
+def test_ray_rented_by_its_template_takes_the_token_that_was_entered(stack: Stack) -> None:
+    client = stack.client("alice")
+    instance = rent_by_template(client, "ray", {"RAY_AUTH_TOKEN": SECRET})
+    with httpx.Client(base_url=port_of(client, instance, 8265), timeout=60) as head:
+        assert head.get("/api/version").status_code == httpx.codes.UNAUTHORIZED
+        known = head.get("/api/version", headers={"Authorization": f"Bearer {SECRET}"})
+        assert known.raise_for_status().json()["ray_version"] == MATRIX["ray:cpu"].version
+    renting.release(client, instance)

@@ -18,6 +18,16 @@ def offer_of(client: httpx.Client, host: str, **filters: str) -> dict[str, Any]:
     return offer
 
 
+def wait_for_templates(client: httpx.Client, slugs: set[str]) -> None:
+    """Until the official templates of images that were registered are there."""
+
+    def found() -> bool:
+        listed = client.get("/api/v1/launch-templates", params={"source": "official"}).raise_for_status().json()["results"]
+        return slugs <= {row["slug"] for row in listed}
+
+    wait_until(f"the templates {sorted(slugs)}", found)
+
+
 def quote(
     client: httpx.Client,
     offer: dict[str, Any],

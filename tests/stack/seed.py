@@ -14,7 +14,6 @@ from accounts.tokens.services import issue_token  # noqa: E402
 from billing.ledger.wallets import grant_credit  # noqa: E402
 from common.money import parse_money  # noqa: E402
 from storage.images.register import register_image  # noqa: E402
-from workloads.templates.official import register_official_templates  # noqa: E402
 
 # A key pair made for tests alone; the private half lies beside this file's users (tests/docker makes its own).
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti alice@example"
@@ -49,8 +48,6 @@ if __name__ == "__main__":
             answer = [person(f"{name}-{number}@example.com", credit=amount) for number in range(int(count))]
         case ["image", slug, reference]:
             answer = str(register_image(slug=slug, reference=reference, title=slug).pk)
-        case ["templates"]:
-            answer = register_official_templates()
         case other:
             sys.exit(f"unknown: {other}")
     print(json.dumps(answer, default=str))

@@ -162,7 +162,7 @@ OFFICIAL: Final = (
         ),
         inputs=({"name": "RAY_AUTH_TOKEN", "label": gettext_noop("Token of the cluster"), "kind": "secret"},),
         port={"port": 8265, "name": "Ray", "protocol": "http"},
-        ready_at="/api/local_raylet_healthz",
+        ready_at="/api/gcs_healthz",
     ),
     Official(
         slug="code-server",
