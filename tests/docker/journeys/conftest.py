@@ -57,7 +57,8 @@ def stack(services: None, engine: Any, there: SecondEngine, store: ObjectStore, 
     build_tiny_image(TINY, there.socket)
     stack = Stack(open_folder(), settings={})
     stack.settings["RELAY_WEB_HOST"] = f"localhost:{stack.relay_port}"
-    stack.settings |= {"OUTBOUND_ALLOWED_NETWORKS": store.network, "SYNC_IMAGE": images["sync"]}
+    # The bucket's, and a registry's on this machine.
+    stack.settings |= {"OUTBOUND_ALLOWED_NETWORKS": f"{store.network},127.0.0.1/32", "SYNC_IMAGE": images["sync"]}
     try:
         stack.start()
         stack.run_module("tests.stack.seed", "image", "desk", images["desk"])

@@ -139,16 +139,22 @@ def redis_commands(stack: Stack) -> Iterator[Path]:
             watching.wait(timeout=10)
 
 
-def pages_of(stack: Stack, who: str, starts: list[str]) -> bytes:
-    """All that links lead to, from there on."""
-    seen, waiting = set(starts), deque(starts)
-    found: list[bytes] = []
+@contextmanager
+def sign_in(stack: Stack, who: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=stack.url, timeout=60, follow_redirects=True) as browser:
         form = browser.get("/accounts/login/")
         token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', form.text)
         assert token
         login = {"login": f"{who}@example.com", "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
         browser.post("/accounts/login/", data=login, headers={"Referer": f"{stack.url}/accounts/login/"}).raise_for_status()
+        yield browser
+
+
+def pages_of(stack: Stack, who: str, starts: list[str]) -> bytes:
+    """All that links lead to, from there on."""
+    seen, waiting = set(starts), deque(starts)
+    found: list[bytes] = []
+    with sign_in(stack, who) as browser:
         while waiting and len(found) < PAGES_AT_MOST:
             page = browser.get(waiting.popleft())
             found.append(page.content)
