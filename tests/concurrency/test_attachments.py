@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from django.db import connection
 
 from accounts.models import User
 from common.errors import DomainError
@@ -13,8 +14,9 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from instances.volumes.attach import attach_volume, detach_volume
 from storage.models import Attachment, Image, Volume
+from storage.volumes import attachments
 from storage.volumes.volumes import create_volume, delete_volume
-from tests.billing.money import assert_sound, in_parallel
+from tests.billing.money import assert_sound, execute_as_owner, in_parallel
 from tests.instances.fake_host import FakeHost, order_running, reload
 from tests.instances.volume_world import carry_out
 
@@ -62,6 +64,25 @@ def test_fault_046_one_of_many_gets_it(rich: User, host: FakeHost, volume: Volum
     assert refusals(in_parallel(asks)) == ["volume_busy"] * 5
     assert Attachment.objects.filter(detached_at=None).count() == 1
     assert len(writers(host, volume)) == 1
+
+
+def test_fault_046_with_both_walls_down_two_write(
+    rich: User, host: FakeHost, volume: Volume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The paired test: nobody looks who has it already, and the table takes a second writer."""
+    instances = [stopped(rich, host) for _ in range(2)]
+    monkeypatch.setattr(attachments, "holders_of", lambda volume_ids: {})
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_indexdef('one_writer_per_volume'::regclass)")
+        (definition,) = cursor.fetchone()
+    execute_as_owner("DROP INDEX one_writer_per_volume")
+    try:
+        for each in instances:
+            attach_volume(renter=rich, volume_id=volume.pk, instance_id=each.pk)
+        assert len(writers(host, volume)) == 2
+    finally:
+        execute_as_owner("TRUNCATE storage_attachment CASCADE")
+        execute_as_owner(definition)
 
 
 def test_attached_or_deleted(rich: User, host: FakeHost, volume: Volume) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +16,7 @@ from instances.enforcement.sweeps import compare_leases
 from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
+from instances.release import services as release_services
 from instances.release.services import expire_instance, release_instance
 from marketplace.hosts.offers import check_offers
 from marketplace.models import Incident, Lease
@@ -114,6 +116,26 @@ def test_fault_017_one_report_by_eight_workers_at_once(rich: User, host: FakeHos
     report = host.report()
     assert codes(in_parallel([lambda: host.deliver(report)] * 8)) == {}
     assert {reload(instance).state for instance in stopping} == {"stopped"}
+    books_agree()
+
+
+def test_fault_048_a_start_between_the_look_and_the_purge_saves_the_data(
+    rich: User, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = order_running(rich, host)
+    stop_instance(renter=rich, instance_id=instance.pk)
+    host.settle()
+    Instance.objects.filter(pk=instance.pk).update(release_at=clock.now())
+    find = release_services.any_instance
+
+    def find_then_start(instance_id: UUID) -> Instance:
+        found = find(instance_id)
+        assert codes(in_parallel(asks(rich, instance, start_instance))) == {}
+        return found
+
+    monkeypatch.setattr(release_services, "any_instance", find_then_start)
+    assert not expire_instance(instance_id=instance.pk)
+    assert reload(instance).state == "starting"
     books_agree()
 
 

@@ -24,7 +24,7 @@ from tests.seeded_faults.catalogue import FAULTS
 from tests.seeded_faults.fault import ROOT, Fault
 
 SHARED: Final = ("node_modules", ".venv")  # linked, not copied: large, and no fault is in them
-LEFT_OUT: Final = shutil.ignore_patterns(".git", ".berth", ".*_cache", ".hypothesis", "build", "dist", *SHARED)
+LEFT_OUT: Final = shutil.ignore_patterns(".git", ".berth", ".*_cache", ".hypothesis", "dist", *SHARED)
 WITHOUT_SERVICES: Final = "tests/agents/daemon/"
 LONGEST_S: Final = 900.0
 FEW: Final = 12  # lines of the output that are shown where nothing could be run

@@ -34,7 +34,7 @@ FAULTS: Final = (
         path="agents/daemon/reconciler/fencing.py",
         old="elif desired.fence < entry.fence or desired.generation < entry.generation:",
         new="elif desired.generation < entry.generation:",
-        tests=_FENCING,
+        tests=("tests/agents/daemon/reconciler/test_fencing.py::test_fault_019_what_is_older_is_refused",),
     ),
     Fault(
         name="agent: what is gone comes back without another lease",

@@ -127,14 +127,14 @@ FAULTS: Final = (
         path="billing/payments/refunds.py",
         old="    if amount_micros > most:\n",
         new="    if amount_micros > payment.amount_micros:\n",
-        tests=("tests/billing/payments/test_refunds.py",),
+        tests=("tests/billing/payments/test_refunds.py::test_fault_079_parts_never_exceed_the_payment",),
     ),
     Fault(
         name="money: a refund whose answer was lost is sent again",
         path="billing/payments/refunds.py",
         old="remote = known[0] if known else _request_refund(refund, intent_id)",
         new="remote = _request_refund(refund, intent_id)",
-        tests=("tests/billing/payments/test_refunds.py",),
+        tests=("tests/billing/payments/test_refunds.py::test_fault_076_an_answer_that_was_lost_makes_no_second_refund",),
     ),
     Fault(
         name="money: a credit for a fault is given twice",
@@ -169,14 +169,14 @@ FAULTS: Final = (
         path="billing/stripe/signatures.py",
         old="if abs(now_s - signed_at) > TOLERANCE_S:",
         new="if signed_at - now_s > TOLERANCE_S:",
-        tests=("tests/billing/payments/test_webhooks.py",),
+        tests=("tests/billing/payments/test_webhooks.py::test_fault_073_a_signature_is_good_for_five_minutes",),
     ),
     Fault(
         name="money: any signature of the card processor will do",
         path="billing/stripe/signatures.py",
         old="    if not any([hmac.compare_digest(own, shown) for own in ours for shown in signatures]):\n",
         new="    if not ours or not signatures:\n",
-        tests=("tests/billing/payments/test_webhooks.py",),
+        tests=("tests/billing/payments/test_webhooks.py::test_fault_073_forged_ones_are_refused_and_only_counted",),
     ),
     Fault(
         name="money: a silent host's disk is taken for unpaid",

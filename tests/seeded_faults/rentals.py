@@ -28,7 +28,7 @@ FAULTS: Final = (
         path="marketplace/leasing/lease.py",
         old="if expected is not None and offer.version != expected:",
         new="if expected is not None and offer.version < expected:",
-        tests=_LEASE,
+        tests=("tests/marketplace/leasing/test_lease.py::test_fault_005_a_changed_price_is_refused",),
     ),
     Fault(
         name="leases: CPU and memory are leased twice",
@@ -70,7 +70,7 @@ FAULTS: Final = (
         path="instances/host_reports/reconcile.py",
         old="    if row.generation < instance.run_generation:\n        return None\n",
         new="",
-        tests=("tests/instances/host_reports/test_reconcile.py",),
+        tests=("tests/instances/host_reports/test_reconcile.py::test_fault_018_an_old_report_never_moves_an_instance_back",),
     ),
     Fault(
         name="life cycle: a stop is proven by a container that ends",

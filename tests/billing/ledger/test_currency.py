@@ -29,7 +29,7 @@ def test_a_currency_is_read(monkeypatch: pytest.MonkeyPatch, code: str, read: st
 
 
 @pytest.mark.django_db
-def test_a_ledger_stays_in_its_currency(settings: Any, client: Client) -> None:
+def test_fault_070_a_ledger_stays_in_its_currency(settings: Any, client: Client) -> None:
     record_currency()
     settings.MARKET_CURRENCY = "JPY"
     record_currency()

@@ -1,11 +1,11 @@
 """The walls of PostgreSQL around the money: whoever writes, also the owner of the tables, is refused by the triggers."""
 
 import pytest
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.utils import IntegrityError
 
 from accounts.models import User
-from tests.billing.money import START, UNIT, Source, at, execute, grant, settle
+from tests.billing.money import START, UNIT, Source, at, execute, grant, settle, triggers_off
 from tests.roles import as_owner
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +41,21 @@ BACKWARDS = {
     "a price of what is charged": "steps_us = ARRAY[0], steps_micros = ARRAY[1]",
     "a most price put in": "most_micros = 9",
 }
+# What no amount can be, with the word of PostgreSQL's refusal.
+IMPOSSIBLE = {
+    "hold SET amount_micros = -1": "hold_not_negative",
+    "wallet SET held_micros = -1": "wallet_held_not_negative",
+    "wallet SET held_micros = balance_micros + 1 WHERE kind = 'renter'": "wallet_never_overspent",
+    "meter SET rate_micros = -1": "meter_rate_not_negative",
+    "meter SET fee_bps = 10001": "meter_fee_at_most_all",
+    "usage SET fee_micros = -1": "usage_fee_within_charge",
+    "usage SET fee_micros = charge_micros + 1": "usage_fee_within_charge",
+    "grant SET amount_micros = 0": "grant_is_positive",
+    "wallet SET balance_micros = balance_micros + 9223372036854775807 WHERE kind = 'renter'": "out of range",
+    "entry SET amount_micros = 'NaN'": "invalid input syntax",
+    "entry SET amount_micros = 'Infinity'": "invalid input syntax",
+    "entry SET amount_micros = NULL": "not-null",
+}
 
 
 @pytest.fixture
@@ -59,6 +74,13 @@ def source(alice: User, hana: User) -> Source:
 def refused(statement: str, words: str) -> None:
     with as_owner(), pytest.raises(IntegrityError, match=words), transaction.atomic():
         execute(statement)
+
+
+@pytest.mark.parametrize(("change", "words"), IMPOSSIBLE.items(), ids=IMPOSSIBLE.keys())
+def test_fault_070_an_amount_that_cannot_be_is_refused(source: Source, change: str, words: str) -> None:
+    """Below the triggers, which refuse most of it before: by the type of the column and its CHECK."""
+    with triggers_off(), pytest.raises(DatabaseError, match=words), transaction.atomic():
+        execute(f"UPDATE billing_{change}")
 
 
 @pytest.mark.parametrize("name", TRUNCATED)

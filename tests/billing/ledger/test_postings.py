@@ -61,7 +61,7 @@ def test_a_posting_never_overdraws_a_renter(alice: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_unbalanced_posting_is_refused_at_commit_and_leaves_nothing(alice: User) -> None:
+def test_fault_070_a_posting_that_does_not_add_up_is_refused_at_commit_and_leaves_nothing(alice: User) -> None:
     renter, funding = sides(alice)
     with pytest.raises(IntegrityError, match="do not add up to zero"), transaction.atomic():
         written = post(
@@ -105,6 +105,15 @@ def test_rows_of_the_ledger_cannot_be_changed_or_deleted(alice: User, statement:
     with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
         execute(statement)
     assert sorted(Entry.objects.values_list("amount_micros", flat=True)) == [-50, 50]
+
+
+@pytest.mark.django_db
+def test_fault_070_with_the_triggers_down_it_is_written_and_the_audit_names_it(alice: User) -> None:
+    """The paired test."""
+    grant(alice, 50)
+    with triggers_off():
+        execute("UPDATE billing_entry SET amount_micros = amount_micros - 1 WHERE amount_micros > 0")
+    assert "I01" in {finding.code for finding in ledger_findings()}
 
 
 @pytest.mark.django_db

@@ -21,6 +21,15 @@ from tests.billing.payments.conftest import Market, balance, outside
 pytestmark = pytest.mark.django_db
 
 
+def test_fault_070_a_payment_in_another_currency_is_not_credited(market: Market, alice: User) -> None:
+    payment = market.top_up(alice, 25)
+    market.stripe.objects["checkout/sessions"][payment.session_id]["_currency"] = "jpy"
+    market.stripe.pay(str(payment.session_id))
+    market.deliver_all()
+    payment.refresh_from_db()
+    assert (payment.state, balance(alice), outside()) == ("pending", 0, 0)
+
+
 def test_fault_075_a_paid_page_is_credited_by_its_messages_alone(market: Market, alice: User) -> None:
     """Fault 75: the renter closes the page; nothing but the webhook tells."""
     payment = market.top_up(alice, 25)

@@ -51,6 +51,8 @@ def test_fault_087_the_report_stops_the_bill_whatever_the_agent_says(
     rin: User, host: FakeHost, pretended: Instance, hours: Clock
 ) -> None:
     report_fault(renter=rin, instance_id=pretended.pk, detail="Nothing answers at its port.")
+    hours.advance(seconds=5)
+    lies(host, pretended)  # within the grace, which any other stop costs
     for _ in range(60):
         hours.advance(minutes=1)
         lies(host, pretended)
