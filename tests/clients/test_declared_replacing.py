@@ -12,7 +12,7 @@ pytestmark = pytest.mark.stack
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a template that the host doesn't suit": ({"launch_template": "huge"}, "The template needs"),
-    "an input that there isn't": ({"launch_template": "plain", "inputs": {"OTHER": "1"}}, "no such input"),
+    "an input that there isn't": ({"launch_template": "plain", "inputs": {"OTHER": "1"}}, "doesn't have this input"),
     "a variable of the market's own": ({"env": {"LD_PRELOAD": "x"}}, "Use another name"),
     "an unknown SSH key": ({"ssh_key_ids": ["nobody"]}, "There is no SSH key 'nobody'"),
     "an unknown data set": ({"data_sets": ["nowhere"]}, "nowhere"),

@@ -105,11 +105,11 @@ def test_copies_by_the_api(ci: Terminal, box: str, work: Path) -> None:
 
 def test_what_cannot_be_copied(ci: Terminal, box: str, work: Path) -> None:
     for words, output in (
-        ((f"{work}/none", "train:/data/"), "nothing of that name"),
+        ((f"{work}/none", "train:/data/"), "o file or folder has this name"),
         ((f"{work}/dataset", "train:/data/"), "-r"),
-        ((f"{work}/model.bin", "train:/none/there"), "nothing of that name"),
+        ((f"{work}/model.bin", "train:/none/there"), "o file or folder has this name"),
         ((f"{work}/model.bin", "train:/data/none/"), "no folder"),
-        (("train:/data/none", f"{work}/"), "nothing of that name"),
+        (("train:/data/none", f"{work}/"), "o file or folder has this name"),
         ((f"{work}/model.bin", "train:/proc/x"), ""),
     ):
         done = ci.run("cp", "--api", *words)

@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from tests.seeded_faults.__main__ import Verdict, verdict_of
 from tests.seeded_faults.catalogue import FAULTS
 from tests.seeded_faults.fault import ROOT, Fault
 
@@ -28,3 +29,17 @@ def test_what_does_not_fit_is_an_error() -> None:
     fault = Fault("seeded: nothing", "manage.py", "no such text", "", ())
     with pytest.raises(LookupError, match="0 times"):
         fault.applied_to((ROOT / fault.path).read_text())
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "verdict"),
+    [
+        (0, "1 passed", Verdict.MISSED),
+        (1, "FAILED tests/a.py::test_a - assert 1 == 2\n1 failed", Verdict.CAUGHT),
+        (1, "ERROR tests/a.py::test_a - FileNotFoundError\n1 error", Verdict.ERROR),
+        (4, "ERROR: file or directory not found", Verdict.ERROR),
+        (5, "no tests ran", Verdict.ERROR),
+    ],
+)
+def test_only_a_test_that_fails_catches_a_fault(code: int, output: str, verdict: Verdict) -> None:
+    assert verdict_of(code, output) == verdict

@@ -1,8 +1,8 @@
 """Run it: `make seeded-faults` (FAULTS="money agent" narrows it to the names that contain one of these).
 
 Each fault is written into a copy of the tree, and its nearest tests run there, on one PostgreSQL for all. A fault is
-*caught* when a test fails, *missed* when all pass, and an *error* when it does not fit its file or no test ran. Exits
-with 1 unless all are caught. The tests as they are must pass: those of a fault that is caught are not run without it.
+*caught* when a test fails, *missed* when all pass, and an *error* when it does not fit its file, no test ran or a fixture
+failed. Exits with 1 unless all are caught. The tests as they are must pass: those of a fault that is caught are not run without it.
 """
 
 import argparse
@@ -112,11 +112,16 @@ def _run(tests: Sequence[str], tree: Path, services: dict[str, str]) -> tuple[Ve
         )
     except subprocess.TimeoutExpired:
         return Verdict.CAUGHT, ""  # what never ends is seen as well
-    if done.returncode == pytest.ExitCode.TESTS_FAILED:
-        return Verdict.CAUGHT, ""
-    if done.returncode == pytest.ExitCode.OK:
-        return Verdict.MISSED, ""
-    return Verdict.ERROR, "\n".join((done.stdout + done.stderr).splitlines()[-FEW:])
+    verdict = verdict_of(done.returncode, done.stdout)
+    return verdict, "\n".join((done.stdout + done.stderr).splitlines()[-FEW:]) if verdict == Verdict.ERROR else ""
+
+
+def verdict_of(code: int, output: str) -> Verdict:
+    """Return the verdict of a run of pytest: a fixture that broke proves nothing of the fault."""
+    if code == pytest.ExitCode.OK:
+        return Verdict.MISSED
+    failed = any(line.startswith("FAILED ") for line in output.splitlines())
+    return Verdict.CAUGHT if code == pytest.ExitCode.TESTS_FAILED and failed else Verdict.ERROR
 
 
 if __name__ == "__main__":

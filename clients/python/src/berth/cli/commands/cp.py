@@ -107,7 +107,7 @@ def _send(files: "http_copy.Remote", sources: list[Path], target: str, *, recurs
     """Copy into an instance. As with scp, what is a folder takes the sources under their names."""
     for source in sources:
         if not source.exists():
-            raise Refused(f"{source}: there is nothing of that name.", 1)
+            raise Refused(f"{source}: no file or folder has this name.", 1)
         _check_folder(str(source), source.is_dir(), recursive)
     is_folder = files.kind(target) == "folder"
     if not is_folder and (len(sources) > 1 or target.endswith("/")):
@@ -126,7 +126,7 @@ def _fetch(files: "http_copy.Remote", sources: list[str], target: Path, *, recur
     for source in sources:
         kind = files.kind(source)
         if not kind:
-            raise Refused(f"{source}: there is nothing of that name.", 1)
+            raise Refused(f"{source}: no file or folder has this name.", 1)
         _check_folder(source, kind == "folder", recursive)
         to = target / posixpath.basename(posixpath.normpath(source)) if target.is_dir() else target
         if kind == "folder":
