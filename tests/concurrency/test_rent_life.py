@@ -11,7 +11,7 @@ from accounts.models import User
 from billing.models import Hold, Meter
 from common import clock
 from common.errors import DomainError
-from instances.core.selectors import data_due
+from instances.core.selectors import any_instance, data_due
 from instances.enforcement.sweeps import compare_leases
 from instances.lifecycle.start import restart_instance, start_instance
 from instances.lifecycle.stop import stop_instance
@@ -126,7 +126,7 @@ def test_fault_048_a_start_between_the_look_and_the_purge_saves_the_data(
     stop_instance(renter=rich, instance_id=instance.pk)
     host.settle()
     Instance.objects.filter(pk=instance.pk).update(release_at=clock.now())
-    find = release_services.any_instance
+    find = any_instance
 
     def find_then_start(instance_id: UUID) -> Instance:
         found = find(instance_id)

@@ -2,7 +2,8 @@
 
 Each fault is written into a copy of the tree, and its nearest tests run there, on one PostgreSQL for all. A fault is
 *caught* when a test fails, *missed* when all pass, and an *error* when it does not fit its file, no test ran or a fixture
-failed. Exits with 1 unless all are caught. The tests as they are must pass: those of a fault that is caught are not run without it.
+failed. Exits with 1 unless all are caught. The tests as they are must pass: those of a fault that is caught are not run
+without it.
 """
 
 import argparse

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def test_fault_070_a_payment_in_another_currency_is_not_credited(market: Market, alice: User) -> None:
     payment = market.top_up(alice, 25)
-    market.stripe.objects["checkout/sessions"][payment.session_id]["_currency"] = "jpy"
+    market.stripe.objects["checkout/sessions"][str(payment.session_id)]["_currency"] = "jpy"
     market.stripe.pay(str(payment.session_id))
     market.deliver_all()
     payment.refresh_from_db()
