@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Page
 
 from accounts.models import User
 from common.ids import public_id
@@ -57,9 +57,16 @@ def world(transactional_db: None) -> World:
 
 
 def overhang(page: Page) -> list[str]:
-    """What makes the page wider than the screen. Waited for as a function is, since some pages load themselves anew."""
-    found = page.wait_for_function(f"() => ({{ over: {_TOO_WIDE}, what: ({_WHAT_STICKS_OUT})() }})").json_value()
-    return [f"{found['over']} px", *found["what"]] if found["over"] > 0 else []
+    """Return what makes the page wider than the screen; measured again if the page loads itself anew meanwhile."""
+    while True:
+        try:
+            found = page.evaluate(f"() => ({{ over: {_TOO_WIDE}, what: ({_WHAT_STICKS_OUT})() }})")
+        except Error as error:
+            if "navigation" not in error.message:
+                raise
+            page.wait_for_load_state()
+        else:
+            return [f"{found['over']} px", *found["what"]] if found["over"] > 0 else []
 
 
 def reload(person: User) -> User:
