@@ -1,5 +1,6 @@
 """What cuts a running instance off on its host, done for real: seen, mended, and not reported as running meanwhile."""
 
+import ipaddress
 import os
 import signal
 import socket
@@ -192,15 +193,17 @@ def test_what_its_owner_keeps_out_is_seen_and_left_alone(
 @pytest.fixture
 def outside() -> Iterator[Callable[[int], bool]]:
     """Asks for a port of this machine from a network that is not its own."""
-    name = f"bo{os.getpid() % 100_000}"
+    number = os.getpid() % 16_000
+    name, net = f"bo{number}", f"198.18.{number // 64}.{number % 64 * 4}"  # RFC 2544; one that was killed leaves its own
+    near, far = (str(ipaddress.ip_address(net) + each) for each in (1, 2))
     must("ip", "netns", "add", name)
     try:
         must("ip", "link", "add", name, "type", "veth", "peer", "name", "out", "netns", name)
-        must("ip", "addr", "add", "198.51.100.1/24", "dev", name)
+        must("ip", "addr", "add", f"{near}/30", "dev", name)
         must("ip", "link", "set", name, "up")
-        for words in ("addr add 198.51.100.2/24 dev out", "link set out up", "route add default via 198.51.100.1"):
+        for words in (f"addr add {far}/30 dev out", "link set out up", f"route add default via {near}"):
             must("ip", "-n", name, *words.split())
-        ask = "import socket, sys; print(socket.create_connection(('198.51.100.1', int(sys.argv[1])), 3).recv(8))"
+        ask = f"import socket, sys; print(socket.create_connection(('{near}', int(sys.argv[1])), 3).recv(8))"
         yield (
             lambda port: (
                 subprocess.run(
