@@ -13,10 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.docker.browser_desk import PASSWORD, Engine
+from tests.docker.browser_desk import Engine
 from tests.docker.journeys.test_planted_secrets import (
     MARK,
     NO_SECRET,
+    OPERATOR,
     api_answers,
     dump,
     found_in,
@@ -35,10 +36,6 @@ pytestmark = pytest.mark.docker
 
 AS_INPUT, ON_PAGE, AT_REIMAGE, AT_CLONE, OF_REGISTRY, OF_VAST = (
     f"{MARK}{kind}9Zk" for kind in ("AsInput", "OnPage", "AtReimage", "AtClone", "OfRegistry", "OfVast")
-)
-OPERATOR = (
-    "from accounts.models import User; User.objects.filter(email='stella@example.com').exists()"
-    f" or User.objects.create_superuser('stella@example.com', '{PASSWORD}')"
 )
 WAITS = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
 TEMPLATE: dict[str, Any] = {

