@@ -1,5 +1,6 @@
 """Slips: an instance begins before the exchange that confirms it, and nothing that a sync has told is ever undone by one."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -22,6 +23,15 @@ def reports_after(market: Market, count: int) -> list[Report]:
     market.until(lambda _: len(market.reports) > count)
     settle(market)
     return market.reports[count:]
+
+
+def wait_for_calm(market: Market) -> None:
+    """Until no report comes for a second: an instance's own changes are reported beside the wait at the relay."""
+    count = -1
+    while count != len(market.reports):
+        count = len(market.reports)
+        threading.Event().wait(1.0)
+    settle(market)
 
 
 def test_the_first_report_after_the_wake_up_tells_that_it_runs(
@@ -90,7 +100,7 @@ def test_a_new_generation_of_a_stopped_instance_starts_by_slip(
     market.until_phase(wanted.id, "running")
     market.want(replace(wanted, run="stopped", gpu_uuids=[]))
     market.until_phase(wanted.id, "stopped")
-    settle(market)
+    wait_for_calm(market)
     report_count, again = len(market.reports), renamed(wanted, fence=2)
     market.desired[wanted.id] = again
     market.hand_over(market.slip_of(again))
