@@ -122,7 +122,7 @@ def changes(ctx: click.Context, wanted: dict[str, Any], live: "models.LaunchOut 
     Raises:
         UsageError: what is to be removed isn't there.
     """
-    found = _given({**_open_settings(ctx, wanted), "secrets": _secrets(wanted)})
+    found = settings(ctx, wanted)
     env: dict[str, Any] = dict(live.env) if live else {}
     secrets: dict[str, str | None] = dict.fromkeys(live.secrets if live else ())  # null keeps the value
     removed = set(wanted.get("unset") or ())
